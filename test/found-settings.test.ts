@@ -28,6 +28,13 @@ async function runWith(options: CommandContextOptions, ...args: string[]) {
   return { code, ...written };
 }
 
+/** What a dry run with these flags, which is refused, has to say. */
+async function refusal(...flags: string[]): Promise<string> {
+  const { code, errors } = await run('serve', ...flags, '--dry-run');
+  assert.equal(code, 2);
+  return errors;
+}
+
 /** The API server of this host, and what kubeadm would have written for it. */
 async function node(context: TestContext, host = hostname()) {
   const cluster = await syncCluster(context);
@@ -118,20 +125,16 @@ test('a kubeconfig whose user may not read the cluster is told, with where its r
   const path = join(cluster.directory, 'nobody.kubeconfig');
   const kubeconfig = readFileSync(await cluster.kubeconfig(peer), 'utf8');
   await writeFile(path, kubeconfig.replaceAll(/^.*client-(certificate|key).*$/gm, ''));
-  const { code, errors } = await run('serve', ...flags, `--kubeconfig=${path}`, '--dry-run');
-  assert.equal(code, 2);
   assert.match(
-    errors,
+    await refusal(...flags, `--kubeconfig=${path}`),
     /leases returned 40[13] instead of 200.*nobody\.kubeconfig may lack a right: deploy\/kubernetes\/reader\.yaml/,
   );
 });
 
 test('a host without an identity Lease is told whose there are, and what to give', async (context) => {
   const { flags } = await node(context, 'another-host');
-  const { code, errors } = await run('serve', ...flags, '--dry-run');
-  assert.equal(code, 2);
   assert.match(
-    errors,
+    await refusal(...flags),
     /--server-id is not given, and cannot be found: no identity Lease in kube-system is of this host, .* \(they are of another-host, cp-b\), and no endpoint of the Service kubernetes leads to it: give --server-id/,
   );
 });
@@ -195,8 +198,7 @@ test('a router that waits for the ID of its API server lives, is not ready, and 
 
 test('a kube-apiserver that still has the port of the router is named before anything listens', async (context) => {
   const { own, flags } = await node(context);
-  const { code, errors } = await run('serve', ...flags, `--secure-port=${own.port}`, '--dry-run');
-  assert.equal(code, 2);
+  const errors = await refusal(...flags, `--secure-port=${own.port}`);
   assert.match(errors, /--local-server .* is where the router itself is to listen .*move kube-apiserver/);
   assert.match(errors, /kubeadm moves it there .* repeat mixed-version-proxy install kubeadm on this node/);
   assert.match(errors, /found: --secure-port of kube-apiserver in .*give another with --local-server/);
@@ -241,10 +243,8 @@ test('a router whose kube-apiserver is given its port again, as by an upgrade wi
 test('found files that cannot be read are named with their source', async (context) => {
   const { cluster, flags } = await node(context);
   await writeFile(join(cluster.directory, 'kubernetes', 'pki', 'apiserver.key'), 'noise');
-  const { code, errors } = await run('serve', ...flags, '--dry-run');
-  assert.equal(code, 2);
   assert.match(
-    errors,
+    await refusal(...flags),
     /--tls-private-key-file: .*apiserver\.key .*\(found: --tls-private-key-file of kube-api/,
   );
 });

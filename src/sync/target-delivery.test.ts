@@ -14,13 +14,21 @@ function delivery(generation: number): Delivery {
   return { snapshot: snapshotOf({ a: ['v1/pods'] }, { generation }), sealed: undefined };
 }
 
-function setUp(result: (generation: number, attempt: number) => DeliveryResult) {
+/**
+ * @param holds whether the target says that it holds what it took; throws when it cannot be asked. Default: it is no
+ *   target that can be asked
+ */
+function setUp(
+  result: (generation: number, attempt: number) => DeliveryResult,
+  holds?: () => boolean,
+  refusalBackOff = { initialMilliseconds: 100, maximumMilliseconds: 1000 },
+) {
   const clock = manualClock();
   const controller = new AbortController();
   const puts: number[] = [];
   const held: number[] = [];
+  let questions = 0;
   const warnings: unknown[] = [];
-  const messages: unknown[] = [];
   const target = createTargetDelivery(
     {
       name: 'router',
@@ -28,20 +36,23 @@ function setUp(result: (generation: number, attempt: number) => DeliveryResult) 
         puts.push(snapshot.metadata.generation);
         return result(snapshot.metadata.generation, puts.length);
       },
+      ...(holds && {
+        async holds() {
+          questions++;
+          return holds();
+        },
+      }),
     },
     {
       clock,
       timing: {
         ...defaultTiming,
         deliveryBackOff: { initialMilliseconds: 100, maximumMilliseconds: 1000 },
-        refusalBackOff: { initialMilliseconds: 100, maximumMilliseconds: 1000 },
+        refusalBackOff,
       },
       logger: {
         ...silentLogger,
-        warn(fields, message) {
-          warnings.push(fields);
-          messages.push(message);
-        },
+        warn: (fields) => warnings.push(fields),
       },
       onNewerHeld: (generation) => held.push(generation),
     },
@@ -54,7 +65,7 @@ function setUp(result: (generation: number, attempt: number) => DeliveryResult) 
     puts,
     held,
     warnings,
-    messages,
+    questions: () => questions,
     asleep,
     async stop() {
       controller.abort();
@@ -146,55 +157,11 @@ test('a target without a check keeps what it has taken', async () => {
   await stop();
 });
 
-interface AskableSetUp {
-  /** Whether the target says that it holds what it took; throws when it cannot be asked. */
-  readonly holds: () => boolean;
-  readonly result?: () => DeliveryResult;
-}
-
-function setUpAskable({ holds, result = () => accepted }: AskableSetUp) {
-  const clock = manualClock();
-  const controller = new AbortController();
-  const puts: number[] = [];
-  let questions = 0;
-  const target = createTargetDelivery(
-    {
-      name: 'router',
-      async put({ snapshot }) {
-        puts.push(snapshot.metadata.generation);
-        return result();
-      },
-      async holds() {
-        questions++;
-        return holds();
-      },
-    },
-    {
-      clock,
-      timing: {
-        ...defaultTiming,
-        deliveryBackOff: { initialMilliseconds: 100, maximumMilliseconds: 100 },
-        refusalBackOff: { initialMilliseconds: 10_000, maximumMilliseconds: 10_000 },
-      },
-      logger: silentLogger,
-      onNewerHeld: () => {},
-    },
-  );
-  const running = target.run(controller.signal);
-  return {
-    clock,
-    target,
-    puts,
-    questions: () => questions,
-    async stop() {
-      controller.abort();
-      await running;
-    },
-  };
-}
-
 test('a router that holds the snapshot is checked twice a second and gets no delivery', async () => {
-  const { clock, target, puts, questions, stop } = setUpAskable({ holds: () => true });
+  const { clock, target, puts, questions, stop } = setUp(
+    () => accepted,
+    () => true,
+  );
   await settle();
   target.offer(delivery(1));
   await clock.advance(10_000);
@@ -205,7 +172,10 @@ test('a router that holds the snapshot is checked twice a second and gets no del
 
 test('a router that has lost its snapshot in a restart gets it again within a second', async () => {
   let holds = true;
-  const { clock, target, puts, stop } = setUpAskable({ holds: () => holds });
+  const { clock, target, puts, stop } = setUp(
+    () => accepted,
+    () => holds,
+  );
   await settle();
   target.offer(delivery(1));
   await clock.advance(10_000);
@@ -216,12 +186,12 @@ test('a router that has lost its snapshot in a restart gets it again within a se
 });
 
 test('after a failed check the snapshot is delivered, which shows the error', async () => {
-  const { clock, target, puts, stop } = setUpAskable({
-    holds: () => {
+  const { clock, target, stop } = setUp(
+    (_, attempt) => (attempt === 1 ? accepted : unreachable),
+    () => {
       throw new Error('connection reset');
     },
-    result: () => (puts.length === 1 ? accepted : unreachable),
-  });
+  );
   await settle();
   target.offer(delivery(1));
   await settle();
@@ -233,10 +203,11 @@ test('after a failed check the snapshot is delivered, which shows the error', as
 });
 
 test('the back-off is longer for a router that refuses than for one that does not respond', async () => {
-  const refused = setUpAskable({
-    holds: () => false,
-    result: () => ({ kind: 'refused', message: '401 unknown key' }),
-  });
+  const refused = setUp(
+    () => ({ kind: 'refused', message: '401 unknown key' }),
+    () => false,
+    { initialMilliseconds: 10_000, maximumMilliseconds: 10_000 },
+  );
   await settle();
   refused.target.offer(delivery(1));
   await refused.clock.advance(7_000);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { PassThrough, Readable } from 'node:stream';
-import { describe, test } from 'node:test';
+import { describe, type TestContext, test } from 'node:test';
 import { eventually } from '../../../test/support/eventually.ts';
 import { openSessionWithPeer } from '../../../test/support/http2-client-session.ts';
 import {
@@ -213,12 +213,21 @@ test('uploads wait for a server that does not read its socket, and go on when it
 });
 
 describe('an upload that does not end', () => {
-  test('because its source fails is reset, and never looks whole', async (context) => {
-    const { peer, ask } = await openSessionWithPeer(context);
+  async function begun(context: TestContext) {
+    const opened = await openSessionWithPeer(context);
     const source = new PassThrough();
-    const { response } = ask({ ...methodAndTarget, content: source });
-    source.write('half');
-    await eventually(() => uploaded(peer, 1).length > 0);
+    return { ...opened, source, ...opened.ask({ ...methodAndTarget, content: source }) };
+  }
+
+  async function halfUploaded(context: TestContext) {
+    const upload = await begun(context);
+    upload.source.write('half');
+    await eventually(() => uploaded(upload.peer, 1).length > 0);
+    return upload;
+  }
+
+  test('because its source fails is reset, and never looks whole', async (context) => {
+    const { peer, source, response } = await halfUploaded(context);
     source.destroy(new Error('the client went away'));
     await assert.rejects(response.whole(), /the client went away/);
     assert.equal(await peer.resetCode(1), 0x8);
@@ -226,11 +235,7 @@ describe('an upload that does not end', () => {
   });
 
   test('because its source is closed, now or before, is reset', async (context) => {
-    const { peer, ask } = await openSessionWithPeer(context);
-    const source = new PassThrough();
-    const { response } = ask({ ...methodAndTarget, content: source });
-    source.write('half');
-    await eventually(() => uploaded(peer, 1).length > 0);
+    const { peer, ask, source, response } = await halfUploaded(context);
     source.destroy();
     await assert.rejects(response.whole(), /closed before its end/);
     const again = ask({ ...methodAndTarget, content: source });
@@ -240,9 +245,7 @@ describe('an upload that does not end', () => {
   });
 
   test('before its response does takes nothing from the response when it fails, which waits for its reader', async (context) => {
-    const { peer, ask } = await openSessionWithPeer(context);
-    const source = new PassThrough();
-    const { stream, response } = ask({ ...methodAndTarget, content: source });
+    const { peer, source, stream, response } = await begun(context);
     stream.pause();
     peer.write(okFrames(1, 'early'));
     assert.equal(await peer.resetCode(1), 0x8);
@@ -253,11 +256,7 @@ describe('an upload that does not end', () => {
   });
 
   test('before its response does is reset, and the response is whole', async (context) => {
-    const { peer, ask, session } = await openSessionWithPeer(context);
-    const source = new PassThrough();
-    const { response } = ask({ ...methodAndTarget, content: source });
-    source.write('half');
-    await eventually(() => uploaded(peer, 1).length > 0);
+    const { peer, session, source, response } = await halfUploaded(context);
     peer.write(okFrames(1, 'early'));
     assert.equal(await response.whole(), 'early');
     assert.equal(await peer.resetCode(1), 0x8);
@@ -271,9 +270,7 @@ describe('an upload that does not end', () => {
   });
 
   test('because the server has reset it takes nothing more', async (context) => {
-    const { peer, ask } = await openSessionWithPeer(context);
-    const source = new PassThrough();
-    const { response } = ask({ ...methodAndTarget, content: source });
+    const { peer, source, response } = await begun(context);
     await peer.settled();
     peer.write(headFrame(1, [':status', '200']), frame(frameType.rstStream, none, 1, uint32(0)));
     assert.equal((await response.failure()).errorCode, 0);

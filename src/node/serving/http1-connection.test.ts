@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { eventually } from '../../../test/support/eventually.ts';
 import { rawClient, readToEnd } from '../../../test/support/node-clients.ts';
@@ -7,6 +7,24 @@ import { everyoneVerified } from '../../../test/support/node-server.ts';
 import { get, type Handled, serverOf } from '../../../test/support/responses-by-hand.ts';
 import { readUntil } from '../../../test/support/tls-client.ts';
 import { Deadlines } from '../exchange/deadlines.ts';
+
+/** A client whose request is being handled, and whatever it needs to be answered. */
+async function asked(context: TestContext, bytes = get('/1'), options?: Parameters<typeof serverOf>[1]) {
+  const { handled, ...server } = await serverOf(context, options);
+  const client = await rawClient(context, server.port);
+  client.write(bytes);
+  await eventually(() => handled.length === 1);
+  const [first = assert.fail()] = handled;
+  return { ...server, ...first, handled, client };
+}
+
+/** The same, of a client that has its response. */
+async function answered(context: TestContext) {
+  const { client: idle, ...asking } = await asked(context);
+  asking.respond(new Response('first.'));
+  await readUntil(idle, 'first.');
+  return { idle, ...asking };
+}
 
 test('a connection on which nothing is ever asked ends, and one that falls silent, but none that waits', async (context) => {
   const limits = { keepAliveTimeout: 60, headersTimeout: 60, connectionsCheckingInterval: 10 };
@@ -29,14 +47,8 @@ test('a connection on which nothing is ever asked ends, and one that falls silen
 });
 
 test('draining ends what is idle, and tells who waits that this response is the last', async (context) => {
-  const { port, server, handled } = await serverOf(context);
-  const clients = [await rawClient(context, port), await rawClient(context, port)];
-  const [idle, waiting] = clients as [(typeof clients)[0], (typeof clients)[0]];
-  const unused = await rawClient(context, port);
-  idle.write(get('/idle'));
-  await eventually(() => handled.length === 1);
-  handled[0]?.respond(new Response('first.'));
-  await readUntil(idle, 'first.');
+  const { port, server, handled, idle } = await answered(context);
+  const [waiting, unused] = [await rawClient(context, port), await rawClient(context, port)];
   waiting.write(get('/wait'));
   await eventually(() => handled.length === 2);
   server.drain();
@@ -47,12 +59,7 @@ test('draining ends what is idle, and tells who waits that this response is the 
 });
 
 test('closing lets a client that reads slowly have the end of its response', async (context) => {
-  const { port, server, handled } = await serverOf(context);
-  const idle = await rawClient(context, port);
-  idle.write(get('/idle'));
-  await eventually(() => handled.length === 1);
-  handled[0]?.respond(new Response('first.'));
-  await readUntil(idle, 'first.');
+  const { port, server, handled, idle } = await answered(context);
   const client = await rawClient(context, port);
   client.write(get('/large'));
   await eventually(() => handled.length === 2);
@@ -68,10 +75,7 @@ test('closing lets a client that reads slowly have the end of its response', asy
 });
 
 test('requests of one connection are answered one after the other, in their order, however they come', async (context) => {
-  const { port, handled } = await serverOf(context);
-  const client = await rawClient(context, port);
-  client.write(get('/1'));
-  await eventually(() => handled.length === 1);
+  const { handled, client } = await asked(context);
   // Two in one piece; what has not been answered before is not overtaken.
   client.write(get('/2'));
   client.write(get('/3') + get('/4'));
@@ -117,11 +121,7 @@ test('a request that comes in pieces is read as if it had come whole, at whichev
 });
 
 test('a body that came with its head can be read by who is asked second', async (context) => {
-  const { port, handled } = await serverOf(context);
-  const client = await rawClient(context, port);
-  client.write('POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody');
-  await eventually(() => handled.length === 1);
-  const [{ inbound } = assert.fail()] = handled;
+  const { inbound } = await asked(context, 'POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody');
   assert.equal(inbound.bodySource?.isAwaited, false);
   assert.equal(Buffer.from(inbound.bodySource?.takeWhole() ?? []).toString(), 'body');
 });
@@ -145,28 +145,21 @@ test('a client that goes away while it waits is told of at once, and nobody else
 });
 
 test('a client that says that it sends no more is gone', async (context) => {
-  const { port, handled } = await serverOf(context);
-  const client = await rawClient(context, port);
-  client.write(get('/1'));
-  await eventually(() => handled.length === 1);
-  const { signal } = (handled[0] as Handled).inbound;
+  const { client, inbound } = await asked(context);
   client.end();
-  await eventually(() => signal.aborted);
+  await eventually(() => inbound.signal.aborted);
 });
 
 test('attack: a connection whose requests sent ahead take more memory than there is for them is ended', async (context) => {
-  const { port, handled } = await serverOf(context, {
+  const { handled, client, inbound } = await asked(context, get('/1'), {
     clientCertificateOf: everyoneVerified,
     heldForOthers: 100_000,
     limits: { heldBytesInterval: 5 },
   });
-  const client = await rawClient(context, port);
-  client.write(get('/1'));
-  await eventually(() => handled.length === 1);
   const large = get('/ahead', `X-Large: ${'x'.repeat(40 * 1024)}`);
   client.write(large + large + large);
   client.resume();
-  await eventually(() => handled[0]?.inbound.signal.aborted === true);
+  await eventually(() => inbound.signal.aborted);
   await eventually(() => client.closed);
   assert.equal(handled.length, 1);
 });
@@ -227,22 +220,16 @@ test('a read whose time is over gets a 503, and one whose response has begun bre
 });
 
 test('a response that cannot be written ends its connection, not the process', async (context) => {
-  const { port, handled } = await serverOf(context);
-  const client = await rawClient(context, port);
-  client.write(get('/1'));
-  await eventually(() => handled.length === 1);
+  const { client, respond } = await asked(context);
   const broken = new ReadableStream({ start: (controller) => controller.error(new Error('broken')) });
-  handled[0]?.respond(new Response(broken));
+  respond(new Response(broken));
   assert.doesNotMatch(await readToEnd(client), /0\r\n\r\n$/);
 });
 
 test('a request that the router calls bad is the last of its connection', async (context) => {
-  const { port, handled } = await serverOf(context);
-  const client = await rawClient(context, port);
-  client.write(get('/1'));
-  await eventually(() => handled.length === 1);
+  const { handled, client, respond } = await asked(context);
   client.write(get('/2'));
-  handled[0]?.respond(new Response('bad', { status: 400 }));
+  respond(new Response('bad', { status: 400 }));
   assert.match(await readToEnd(client), /^HTTP\/1\.1 400 Bad Request\r\n.*\r\nConnection: close\r\n.*bad$/s);
   assert.equal(handled.length, 1);
 });
