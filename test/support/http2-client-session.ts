@@ -142,3 +142,14 @@ export async function openSessionWithPeer(
   assert.ok(peer);
   return { ...opened, peer };
 }
+
+/** The same with a request that the server has got. */
+export async function openSessionWithRequest(
+  context: TestContext,
+  request?: Partial<ClientRequest>,
+): Promise<OpenSession & Asked & { readonly peer: RawHttp2Peer }> {
+  const opened = await openSessionWithPeer(context);
+  const asked = opened.ask(request);
+  await opened.peer.settled();
+  return { ...opened, ...asked };
+}

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { PassThrough } from 'node:stream';
 import { describe, test } from 'node:test';
 import { eventually } from '../../../test/support/eventually.ts';
-import { openSessionWithPeer } from '../../../test/support/http2-client-session.ts';
+import { openSessionWithPeer, openSessionWithRequest } from '../../../test/support/http2-client-session.ts';
 import { dataFrame, headFrame, okFrames, settingsFrame } from '../../../test/support/raw-http2-peer.ts';
 import { frame, frameFlag, frameType, uint32 } from '../../../test/support/security/raw-http2.ts';
 import { Http2Error } from '../frames/frame.ts';
@@ -132,9 +132,7 @@ describe('RST_STREAM', () => {
   }
 
   test('behind a whole response changes nothing', async (context) => {
-    const { peer, ask } = await openSessionWithPeer(context);
-    const { response } = ask();
-    await peer.settled();
+    const { peer, response } = await openSessionWithRequest(context);
     peer.write(okFrames(1, 'whole'), frame(frameType.rstStream, none, 1, uint32(0)));
     assert.equal(await response.whole(), 'whole');
     await peer.settled();

@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { eventually } from '../../../test/support/eventually.ts';
-import { openSession, openSessionWithPeer } from '../../../test/support/http2-client-session.ts';
+import {
+  openSession,
+  openSessionWithPeer,
+  openSessionWithRequest,
+} from '../../../test/support/http2-client-session.ts';
 import {
   dataFrame,
   headFrame,
@@ -155,9 +159,7 @@ describe('attack: a first frame that is not SETTINGS ends the connection', () =>
 });
 
 test('frames of unknown types, PRIORITY, unknown flags and reserved bits are passed over', async (context) => {
-  const { peer, ask } = await openSessionWithPeer(context);
-  const { response } = ask();
-  await peer.settled();
+  const { peer, response } = await openSessionWithRequest(context);
   peer.write(
     frame(0xfa, 0xff, 1, Buffer.from('unknown')),
     frame(0xfa, 0xff, 77, Buffer.from('unknown')),
@@ -215,9 +217,7 @@ for (const [name, flood] of [
   ['SETTINGS', settingsFrame()],
 ] as const) {
   test(`attack: a flood of ${name} whose responses are never read ends the connection (CVE-2019-9512, CVE-2019-9515)`, async (context) => {
-    const { peer, ask, events } = await openSessionWithPeer(context);
-    const { response } = ask();
-    await peer.settled();
+    const { peer, events, response } = await openSessionWithRequest(context);
     peer.socket.pause();
     const much = Buffer.concat(Array.from({ length: 20_000 }, () => flood));
     for (let count = 0; count < 100; count++) peer.write(much);
@@ -228,9 +228,7 @@ for (const [name, flood] of [
 }
 
 test('a flood whose responses are read ends nothing', async (context) => {
-  const { peer, ask } = await openSessionWithPeer(context);
-  const { response } = ask();
-  await peer.settled();
+  const { peer, response } = await openSessionWithRequest(context);
   for (let round = 0; round < 5; round++) {
     peer.write(...Array.from({ length: 5_000 }, () => settingsFrame()));
     await peer.settled();

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import { eventually } from '../../../test/support/eventually.ts';
-import { openSessionWithPeer } from '../../../test/support/http2-client-session.ts';
+import { openSessionWithPeer, openSessionWithRequest } from '../../../test/support/http2-client-session.ts';
 import { dataFrame, headFrame, okFrames } from '../../../test/support/raw-http2-peer.ts';
 import { frame, frameFlag, frameType, uint32 } from '../../../test/support/security/raw-http2.ts';
 
@@ -18,9 +18,7 @@ function granted(frames: readonly { readonly payload: Buffer }[]): number {
 }
 
 test('passed-on data is granted again: a response much larger than the window arrives whole', async (context) => {
-  const { peer, ask } = await openSessionWithPeer(context);
-  const { response } = ask();
-  await peer.settled();
+  const { peer, response } = await openSessionWithRequest(context);
   peer.write(headFrame(1, ok));
   const size = 3_000_000;
   let window = 65_536;
@@ -38,9 +36,7 @@ test('passed-on data is granted again: a response much larger than the window ar
 });
 
 test('a response whose reader pauses again and again makes no new memory each time', async (context) => {
-  const { peer, ask } = await openSessionWithPeer(context);
-  const { stream, response } = ask();
-  await peer.settled();
+  const { peer, stream, response } = await openSessionWithRequest(context);
   peer.write(headFrame(1, ok));
   const made = context.mock.method(Buffer, 'allocUnsafeSlow');
   for (let count = 0; count < 30; count++) {
@@ -93,9 +89,7 @@ describe('attack: more data than was granted', () => {
   });
 
   test('with padding that nobody reads ends that stream as well', async (context) => {
-    const { peer, ask } = await openSessionWithPeer(context);
-    const { response, stream } = ask();
-    await peer.settled();
+    const { peer, response, stream } = await openSessionWithRequest(context);
     stream.pause();
     peer.write(headFrame(1, ok), ...fill(1), dataFrame(1, Buffer.from([0]), padded));
     await response.failure();
@@ -128,9 +122,7 @@ test('a paused reader holds no more than its window, and other responses go on',
 });
 
 test('a reader that pauses again in the middle gets the rest later, in order, and the end last', async (context) => {
-  const { peer, ask } = await openSessionWithPeer(context);
-  const { stream, response } = ask();
-  await peer.settled();
+  const { peer, stream, response } = await openSessionWithRequest(context);
   stream.pause();
   const parts = ['a', 'b', 'c', 'd'].map((text) => text.repeat(16_000));
   peer.write(headFrame(1, ok), ...parts.map((part) => dataFrame(1, part)), dataFrame(1, '', endStream));

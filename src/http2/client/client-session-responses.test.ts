@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { eventually } from '../../../test/support/eventually.ts';
-import { openSessionWithPeer } from '../../../test/support/http2-client-session.ts';
+import { openSessionWithPeer, openSessionWithRequest } from '../../../test/support/http2-client-session.ts';
 import { dataFrame, headFrame, okFrames } from '../../../test/support/raw-http2-peer.ts';
 import { fieldBlock, indexed, indexedLiteral } from '../../../test/support/security/hpack.ts';
 import { frame, frameFlag, frameType } from '../../../test/support/security/raw-http2.ts';
@@ -13,9 +13,7 @@ const enhanceYourCalm = 0xb;
 const ok = [':status', '200'];
 
 test('interim heads are dropped, and only the final one is handed on', async (context) => {
-  const { peer, ask } = await openSessionWithPeer(context);
-  const { response } = ask();
-  await peer.settled();
+  const { peer, response } = await openSessionWithRequest(context);
   peer.write(
     headFrame(1, [':status', '100']),
     headFrame(1, [':status', '103', 'link', '</x>; rel=preload', 'content-length', '7']),
@@ -29,17 +27,13 @@ test('interim heads are dropped, and only the final one is handed on', async (co
 });
 
 test('a response may come in frames of a window each', async (context) => {
-  const { peer, ask } = await openSessionWithPeer(context);
-  const { response } = ask();
-  await peer.settled();
+  const { peer, response } = await openSessionWithRequest(context);
   peer.write(headFrame(1, ok), dataFrame(1, Buffer.alloc(65_536, 'x'), endStream));
   assert.equal((await response.whole()).length, 65_536);
 });
 
 test('trailers are dropped, and end the response', async (context) => {
-  const { peer, ask } = await openSessionWithPeer(context);
-  const { response } = ask();
-  await peer.settled();
+  const { peer, response } = await openSessionWithRequest(context);
   peer.write(
     headFrame(1, [...ok, 'trailer', 'x-checksum']),
     dataFrame(1, 'whole'),
@@ -147,9 +141,7 @@ describe('attack: one malformed response ends its stream, and leaves the others 
 });
 
 test('content with HEAD ends the stream as malformed', async (context) => {
-  const { peer, ask } = await openSessionWithPeer(context);
-  const { response } = ask({ method: 'HEAD' });
-  await peer.settled();
+  const { peer, response } = await openSessionWithRequest(context, { method: 'HEAD' });
   peer.write(headFrame(1, [...ok, 'content-length', '4']), dataFrame(1, 'data', endStream));
   assert.equal((await response.failure()).errorCode, protocolError);
   assert.equal(response.content, '');

@@ -114,73 +114,51 @@ describe('attack: what ends a connection', () => {
 });
 
 describe('attack: what ends a stream, and nothing else', () => {
-  const vectors: Readonly<Record<string, readonly [number, ...((client: number) => Buffer)[]]>> = {
+  type FrameOf = (stream: number) => Buffer;
+  const whole =
+    (lines: readonly string[]): FrameOf =>
+    (stream) =>
+      frame(frameType.headers, endStream | endHeaders, stream, fieldBlock(lines));
+  /** The head of a request whose content is to come. */
+  const post =
+    (...lines: string[]): FrameOf =>
+    (stream) =>
+      frame(frameType.headers, endHeaders, stream, fieldBlock(requestLines('/', 'POST', ...lines)));
+  const vectors: Readonly<Record<string, readonly [number, ...FrameOf[]]>> = {
     'data behind the end': [
       streamClosed,
-      (stream) => frame(frameType.headers, endStream | endHeaders, stream, fieldBlock(requestLines())),
+      whole(requestLines()),
       (stream) => frame(frameType.data, none, stream, Buffer.from('more')),
     ],
-    'a head behind the end': [
-      streamClosed,
-      (stream) => frame(frameType.headers, endStream | endHeaders, stream, fieldBlock(requestLines())),
-      (stream) => frame(frameType.headers, endStream | endHeaders, stream, fieldBlock(['a', 'b'])),
-    ],
+    'a head behind the end': [streamClosed, whole(requestLines()), whole(['a', 'b'])],
     'trailers that are not the end': [
       protocolError,
-      (stream) => frame(frameType.headers, endHeaders, stream, fieldBlock(requestLines('/', 'POST'))),
+      post(),
       (stream) => frame(frameType.headers, endHeaders, stream, fieldBlock(['a', 'b'])),
     ],
-    'trailers with a path': [
-      protocolError,
-      (stream) => frame(frameType.headers, endHeaders, stream, fieldBlock(requestLines('/', 'POST'))),
-      (stream) => frame(frameType.headers, endStream | endHeaders, stream, fieldBlock([':path', '/'])),
-    ],
-    'a malformed head': [
-      protocolError,
-      (stream) => frame(frameType.headers, endStream | endHeaders, stream, fieldBlock(['a', 'b'])),
-    ],
+    'trailers with a path': [protocolError, post(), whole([':path', '/'])],
+    'a malformed head': [protocolError, whole(['a', 'b'])],
     'a WINDOW_UPDATE that updates nothing': [
       protocolError,
-      (stream) => frame(frameType.headers, endHeaders, stream, fieldBlock(requestLines('/', 'POST'))),
+      post(),
       (stream) => frame(frameType.windowUpdate, none, stream, uint32(0)),
     ],
     'a window that becomes too large': [
       flowControlError,
-      (stream) => frame(frameType.headers, endHeaders, stream, fieldBlock(requestLines('/', 'POST'))),
+      post(),
       (stream) => frame(frameType.windowUpdate, none, stream, uint32(2 ** 31 - 1)),
     ],
     'content that is longer than it says': [
       protocolError,
-      (stream) =>
-        frame(
-          frameType.headers,
-          endHeaders,
-          stream,
-          fieldBlock(requestLines('/', 'POST', 'content-length', '3')),
-        ),
+      post('content-length', '3'),
       (stream) => frame(frameType.data, none, stream, Buffer.from('four')),
     ],
     'content that is shorter than it says': [
       protocolError,
-      (stream) =>
-        frame(
-          frameType.headers,
-          endHeaders,
-          stream,
-          fieldBlock(requestLines('/', 'POST', 'content-length', '5')),
-        ),
+      post('content-length', '5'),
       (stream) => frame(frameType.data, endStream, stream, Buffer.from('four')),
     ],
-    'a length without content': [
-      protocolError,
-      (stream) =>
-        frame(
-          frameType.headers,
-          endStream | endHeaders,
-          stream,
-          fieldBlock(requestLines('/', 'POST', 'content-length', '5')),
-        ),
-    ],
+    'a length without content': [protocolError, whole(requestLines('/', 'POST', 'content-length', '5'))],
   };
   for (const [name, [code, ...frames]] of Object.entries(vectors)) {
     test(`${name}: ends the stream, and its work is cancelled`, async (context) => {
