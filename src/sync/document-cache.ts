@@ -35,7 +35,8 @@ interface Entry<Value> {
   token: string | undefined;
   issue: string | undefined;
   failures: number;
-  isUnderWay: boolean;
+  /** Of the read that is under way. */
+  underWay: AbortSignal | undefined;
   /** By the monotonic clock. */
   dueAt: number;
 }
@@ -53,13 +54,18 @@ export function createDocumentCache<Value>(options: DocumentCacheOptions) {
   const firstReads = new Set<Promise<void>>();
   const timedOut = () => new ReadError('Unreachable', `not all documents were read within ${timeout} ms`);
 
+  function cancel(): void {
+    dropped.abort();
+    dropped = new AbortController();
+  }
+
   function used(key: string): Entry<Value> {
     const entry = entries.get(key) ?? {
       known: undefined,
       token: undefined,
       issue: undefined,
       failures: 0,
-      isUnderWay: false,
+      underWay: undefined,
       dueAt: -Infinity,
     };
     entries.delete(key);
@@ -73,7 +79,7 @@ export function createDocumentCache<Value>(options: DocumentCacheOptions) {
 
   function isDue({ key, token }: WantedDocument<Value>): boolean {
     const entry = used(key);
-    if (entry.isUnderWay) return false;
+    if (entry.underWay !== undefined) return false;
     return clock.monotonic() >= entry.dueAt || (entry.failures === 0 && entry.token !== token);
   }
 
@@ -94,18 +100,21 @@ export function createDocumentCache<Value>(options: DocumentCacheOptions) {
       const dueAt = clock.monotonic() + refreshedAfter;
       Object.assign(entry, { known: { value }, token, issue: undefined, failures: 0, dueAt });
     } catch (error) {
-      entry.issue = errorMessage(error);
-      entry.failures++;
-      entry.dueAt = clock.monotonic() + backOffDelay(retriedAfter, entry.failures, clock.random());
+      // A read that was cancelled says nothing about the document.
+      if (!signal.aborted) {
+        entry.issue = errorMessage(error);
+        entry.failures++;
+        entry.dueAt = clock.monotonic() + backOffDelay(retriedAfter, entry.failures, clock.random());
+      }
     }
-    entry.isUnderWay = false;
+    if (entry.underWay === signal) entry.underWay = undefined;
   }
 
   function state(key: string): DocumentState<Value> {
-    const { known, issue, isUnderWay } = entries.get(key) ?? {};
+    const { known, issue, underWay } = entries.get(key) ?? {};
     if (known !== undefined) return { kind: 'known', value: known.value };
     if (issue !== undefined) return { kind: 'failed', reason: issue };
-    return { kind: isUnderWay === true ? 'pending' : 'waiting' };
+    return { kind: underWay === undefined ? 'waiting' : 'pending' };
   }
 
   return {
@@ -115,12 +124,13 @@ export function createDocumentCache<Value>(options: DocumentCacheOptions) {
     /** Reads those that are due. Resolves when all that were begun have ended; never rejects. */
     async read(documents: readonly WantedDocument<Value>[], signal: AbortSignal): Promise<void> {
       const due = documents.slice(0, options.remembered).filter(isDue);
-      if (due.length === 0) return;
+      // One that was cancelled must not stand in the way of the one that follows.
+      if (due.length === 0 || signal.aborted) return;
       const either = AbortSignal.any([signal, dropped.signal]);
       const endsAt = clock.monotonic() + timeout;
       const reads = due.map((document) => {
         const isFirst = state(document.key).kind === 'waiting';
-        used(document.key).isUnderWay = true;
+        used(document.key).underWay = either;
         const read = limit(() => readOne(document, endsAt, either)).finally(() => firstReads.delete(read));
         if (isFirst) firstReads.add(read);
         return read;
@@ -137,16 +147,16 @@ export function createDocumentCache<Value>(options: DocumentCacheOptions) {
     keep(keys: ReadonlySet<string>): void {
       for (const key of entries.keys()) if (!keys.has(key)) entries.delete(key);
     },
-    /** Each stays known only until it has been read again. */
+    /** Each stays known only until it has been read again. Reads that are under way may be of what was before: they end. */
     outdate(): void {
+      cancel();
       for (const entry of entries.values()) {
-        Object.assign(entry, { token: undefined, failures: 0, dueAt: -Infinity });
+        Object.assign(entry, { token: undefined, failures: 0, underWay: undefined, dueAt: -Infinity });
       }
     },
     /** Forgets everything, and cancels all reads. */
     clear(): void {
-      dropped.abort();
-      dropped = new AbortController();
+      cancel();
       entries.clear();
     },
   };

@@ -283,6 +283,21 @@ test('a new version of a server, or one that was away, is read again with the sa
   assert.equal((await read()).storageVersionHashes?.['apps.deployments'], hashOfV1);
 });
 
+test('a server that becomes another process while it is read is read whole at once', async () => {
+  const documents = serverOf([groupOf('apps', ['deployments'])], { '/apis/apps/v1': hangs });
+  const { readers, read, asked } = setUp(documents);
+  readers.follow([{ id: 'a', documents, incarnation: 'before' }]);
+  const cancelled = readers.round(new AbortController().signal, undefined);
+  while (asked('apps') === 0) await new Promise((resolve) => setImmediate(resolve));
+  readers.follow([{ id: 'a', documents, incarnation: 'after' }]);
+  documents.responses.set('/apis/apps/v1', list('apps', { deployments: hashOfV1 }));
+  // Both while the cancelled read is ending, and when it has ended.
+  const during = read();
+  await cancelled;
+  assert.deepEqual((await during).storageVersionHashes, { 'apps.deployments': hashOfV1 });
+  assert.equal(asked('apps'), 2);
+});
+
 test('documents that have not changed since an earlier run are not read', async () => {
   const documents = serverOf([groupOf('apps', ['deployments'])], {
     '/apis/apps/v1': list('apps', { deployments: hashOfV1 }),
