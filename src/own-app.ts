@@ -1,5 +1,6 @@
-import { Hono, type MiddlewareHandler } from 'hono';
+import type { MiddlewareHandler } from 'hono';
 import { createMiddleware } from 'hono/factory';
+import { Hono } from 'hono/tiny';
 import { firstHeader } from './apimachinery/raw-headers.ts';
 import { internalError, statusResponse } from './apimachinery/status.ts';
 import type { PageState } from './dashboard/page-state.ts';

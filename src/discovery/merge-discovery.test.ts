@@ -8,6 +8,7 @@ import type {
   APIVersionDiscovery,
 } from '../apimachinery/discovery-types.ts';
 import { buildRoutingTable } from '../snapshot/routing-table/build-routing-table.ts';
+import { compareLeadership } from './forms/leadership.ts';
 import { consensusOrder, type DiscoveryView, mergeDiscovery, viewsOf } from './merge-discovery.ts';
 
 function view(
@@ -333,3 +334,29 @@ test('two lists that do not contradict each other both keep their order', () => 
     }),
   );
 });
+
+for (const [rule, versions, order] of [
+  [
+    'the newest version, by numbers and not by letters',
+    { a: 'v1.9.0', b: 'v1.30.2', c: 'v1.30.10', d: 'v2.0.0' },
+    'dcba',
+  ],
+  [
+    'a release before its pre-releases, and those by number',
+    { a: 'v1.34.0-alpha.2', b: 'v1.34.0', c: 'v1.34.0-alpha.10', d: 'v1.34.0-rc.0', e: 'v1.34.0-alpha' },
+    'bdcae',
+  ],
+  ['the lower ID, whatever the build metadata', { b: 'v1.30.1+k3s2', a: 'v1.30.1+k3s1' }, 'ab'],
+  ['the higher suffix of a vendor', { a: 'v1.30.1-gke.99', b: 'v1.30.1-gke.100' }, 'ba'],
+  [
+    'of equal versions the lower ID, and never an unknown version',
+    { b: 'v1.30.1', a: 'v1.30.1', '0': undefined, '1': 'latest' },
+    'ab01',
+  ],
+] as const) {
+  test(`what leads is ${rule}`, () => {
+    const servers = Object.entries(versions).map(([id, version]) => ({ id, version }));
+    const sorted = servers.sort((left, right) => compareLeadership(left, right));
+    assert.equal(sorted.map(({ id }) => id).join(''), order);
+  });
+}

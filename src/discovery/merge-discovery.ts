@@ -9,7 +9,7 @@ import { groupNameOf, groupVersionString, storageVersionName } from '../apimachi
 import { compareVersionPriority } from '../apimachinery/version-priority.ts';
 import { SharedWork, type Steps } from '../runtime/shared-work.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
-import { compareLeadership } from '../snapshot/routing-table/served-by.ts';
+import { compareLeadership } from './forms/leadership.ts';
 
 /** What one server serves, as its own discovery says. */
 export interface DiscoveryView {

@@ -12,7 +12,7 @@ import {
   apiVersionsDocument,
   resourcesOf,
 } from './forms/classic.ts';
-import { type DiscoveryPath, discoveryPathString } from './forms/discovery-path.ts';
+import type { DiscoveryPath } from './forms/discovery-path.ts';
 import { type DocumentForm, type EncodedDocument, jsonDocument } from './forms/encoded-document.ts';
 import { hasOpenApiV3Index, openApiV3Index, openApiV3UrlsOf } from './forms/openapi-v3-index.ts';
 import {
@@ -23,7 +23,7 @@ import {
   storageVersionHashKey,
   viewsOf,
 } from './merge-discovery.ts';
-import type { OwnDocument, ServersDocument } from './own-documents.ts';
+import { discoveryPathString, type OwnDocument, type ServersDocument } from './own-documents.ts';
 
 /** The merged documents of one snapshot, each made when it is first asked for. */
 interface MergedDocuments {

@@ -3,6 +3,8 @@ import type { APIGroupDiscovery } from '../apimachinery/discovery-types.ts';
 import { parseLargeJson } from '../runtime/large-json.ts';
 import type { Logger } from '../runtime/logger.ts';
 import { createTimeSlice } from '../runtime/time.ts';
+import { jsonObject } from '../runtime/validation.ts';
+import { nameIssue } from '../snapshot/format/schema.ts';
 import { ownGroups } from './forms/aggregated.ts';
 import {
   type ParsedAPIGroup,
@@ -10,8 +12,8 @@ import {
   parseAPIGroup,
   parseAPIResourceList,
 } from './forms/classic.ts';
-import { type DiscoveryPath, discoveryPathString } from './forms/discovery-path.ts';
-import { DiscoveryDocumentError, parseWith, recordField } from './forms/parse-document.ts';
+import type { DiscoveryPath } from './forms/discovery-path.ts';
+import { DiscoveryDocumentError, parseWith } from './forms/parse-document.ts';
 
 /** What one server says of itself under a path. */
 export type OwnDocument =
@@ -158,21 +160,39 @@ function keyOf(serverId: string, path: DiscoveryPath): string {
   return `${discoveryPathString(path)} ${serverId}`;
 }
 
-const index = v.object({ paths: recordField(v.object({ serverRelativeURL: v.string() })) });
+export function discoveryPathString(path: DiscoveryPath): string {
+  switch (path.kind) {
+    case 'groups':
+      return path.legacy ? '/api' : '/apis';
+    case 'group':
+      return `/apis/${path.group}`;
+    case 'resources':
+      return path.group === '' ? `/api/${path.version}` : `/apis/${path.group}/${path.version}`;
+    case 'openapi-v3':
+      return '/openapi/v3';
+  }
+}
+
+const index = v.object({ paths: jsonObject });
+const indexEntry = v.object({ serverRelativeURL: v.string() });
 
 /**
  * Reads the index `/openapi/v3`: path (for example `apis/batch/v1`) to the server's own `serverRelativeURL`.
  *
  * A URL that does not lie under `/openapi/v3/` is left out: clients follow it, and one that names a host
- * would lead them there with their credentials.
+ * would lead them there with their credentials. So is a path that a snapshot may not have as a name.
  *
  * @param document parsed JSON of unknown origin
  * @throws {DiscoveryDocumentError} when it is no such index
  */
 export function parseOpenApiV3Index(document: unknown): Record<string, string> {
-  const { paths } = parseWith(index, document, 'NotTheDocument', 'This is no OpenAPI v3 index:');
-  const urls = Object.entries(paths).map(
-    ([path, { serverRelativeURL }]) => [path, serverRelativeURL] as const,
+  const refusal = 'This is no OpenAPI v3 index:';
+  const { paths } = parseWith(index, document, 'NotTheDocument', refusal);
+  const urls = Object.entries(paths).map(([path, entry]) => {
+    const { serverRelativeURL } = parseWith(indexEntry, entry, 'NotTheDocument', refusal);
+    return [path, serverRelativeURL] as const;
+  });
+  return Object.fromEntries(
+    urls.filter(([path, url]) => nameIssue(path) === undefined && url.startsWith('/openapi/v3/')),
   );
-  return Object.fromEntries(urls.filter(([, url]) => url.startsWith('/openapi/v3/')));
 }

@@ -1,4 +1,5 @@
-import { type Context, Hono, type MiddlewareHandler } from 'hono';
+import type { Context, MiddlewareHandler } from 'hono';
+import { Hono } from 'hono/tiny';
 import type { ServerHealth } from '../health/server-health.ts';
 import type { MixedVersionProxyOptions } from '../proxy/options.ts';
 import { rerouteMarkHeader } from '../request/headers.ts';

@@ -128,6 +128,9 @@ function describe(input: unknown): string {
   return typeof input === 'object' ? 'an object' : `a ${typeof input}`;
 }
 
+/** An object of any members. valibot takes an array for one. */
+export const jsonObject = v.custom<Readonly<Record<string, unknown>>>(isJsonObject, expected('an object'));
+
 export function strict<Entries extends v.ObjectEntries>(entries: Entries) {
   const message = (issue: v.StrictObjectIssue): string => {
     const item = issue.path?.[0];
@@ -138,8 +141,7 @@ export function strict<Entries extends v.ObjectEntries>(entries: Entries) {
     const named = others.slice(0, 10).map(quoted).join(', ');
     return `is not a field of this object${others.length === 0 ? '' : `; nor is any of ${named}`}`;
   };
-  // valibot takes an array for an object.
-  return v.pipe(v.unknown(), v.check(isJsonObject, expected('an object')), v.strictObject(entries, message));
+  return v.pipe(jsonObject, v.strictObject(entries, message));
 }
 
 /** At most `maximum` items; a longer array is refused before its items are checked. */

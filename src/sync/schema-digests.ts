@@ -1,9 +1,10 @@
 import * as v from 'valibot';
 import { eightByteHash } from '../apimachinery/storage-version-hash.ts';
-import { DiscoveryDocumentError, parseWith, recordField } from '../discovery/forms/parse-document.ts';
+import { DiscoveryDocumentError, parseWith } from '../discovery/forms/parse-document.ts';
 import { sha256Digest } from '../runtime/bytes.ts';
 import { canonicalJson } from '../runtime/canonical-json.ts';
 import { createTimeSlice, type TimeSlice } from '../runtime/time.ts';
+import { jsonObject } from '../runtime/validation.ts';
 
 /** Definitions of one document; the largest one of Kubernetes 1.36 (`api/v1`) has 272. */
 const maximumDefinitions = 10_000;
@@ -12,7 +13,7 @@ const maximumVisits = 2 * maximumDefinitions;
 
 const openApiDocument = v.object({
   openapi: v.pipe(v.string(), v.startsWith('3.')),
-  components: v.object({ schemas: recordField(v.unknown()) }),
+  components: v.object({ schemas: jsonObject }),
 });
 const describedKind = v.object({
   'x-kubernetes-group-version-kind': v.array(

@@ -9,6 +9,7 @@ import type {
 import { groupNameOf, storageVersionName } from '../../apimachinery/group-version.ts';
 import { compareVersionPriority } from '../../apimachinery/version-priority.ts';
 import type { TimeSlice } from '../../runtime/time.ts';
+import { jsonObject } from '../../runtime/validation.ts';
 import type { ServedSet } from '../../snapshot/format/schema.ts';
 import {
   groupName,
@@ -128,7 +129,7 @@ const group = v.object({
 
 const apiGroupDiscoveryList = v.object({
   apiVersion: v.picklist(['apidiscovery.k8s.io/v2', 'apidiscovery.k8s.io/v2beta1']),
-  items: listField(v.unknown()),
+  items: listField(jsonObject),
 });
 
 /**

@@ -35,16 +35,3 @@ export function parseDiscoveryPath(path: string): DiscoveryPath | undefined {
     ? { kind: 'group', group: first }
     : { kind: 'resources', group: first, version: second };
 }
-
-export function discoveryPathString(path: DiscoveryPath): string {
-  switch (path.kind) {
-    case 'groups':
-      return path.legacy ? '/api' : '/apis';
-    case 'group':
-      return `/apis/${path.group}`;
-    case 'resources':
-      return path.group === '' ? `/api/${path.version}` : `/apis/${path.group}/${path.version}`;
-    case 'openapi-v3':
-      return '/openapi/v3';
-  }
-}

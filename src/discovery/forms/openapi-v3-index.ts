@@ -2,7 +2,7 @@ import { parseStorageVersionName } from '../../apimachinery/group-version.ts';
 import type { Steps } from '../../runtime/shared-work.ts';
 import type { ServedSet } from '../../snapshot/format/schema.ts';
 import type { RoutingServer, RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
-import { compareLeadership } from '../../snapshot/routing-table/served-by.ts';
+import { compareLeadership } from './leadership.ts';
 import { type Holder, holdersOf, type ListedNow } from './openapi-v3.ts';
 
 /**

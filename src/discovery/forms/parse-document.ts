@@ -57,15 +57,6 @@ export function parseWith<const Schema extends v.GenericSchema>(
   throw new DiscoveryDocumentError(code, `${refusal} ${pathOf('', issue) || 'document'}: ${issue.message}.`);
 }
 
-export function recordField<const Schema extends v.GenericSchema>(values: Schema) {
-  return v.pipe(
-    v.unknown(),
-    // To a record an array is an object without entries.
-    v.check(isJsonObject, 'must be an object'),
-    v.record(v.string(), values),
-  );
-}
-
 /** A field that Go may leave out or, where it holds nothing, write as null. */
 export function optionalField<const Schema extends v.GenericSchema>(schema: Schema) {
   return v.pipe(
@@ -76,10 +67,7 @@ export function optionalField<const Schema extends v.GenericSchema>(schema: Sche
 
 /** A list that must be there; Go writes an empty one as null. */
 export function listField<const Schema extends v.GenericSchema>(items: Schema) {
-  return v.pipe(
-    v.nullable(v.array(items)),
-    v.transform((list) => list ?? []),
-  );
+  return v.nullable(v.array(items), () => []);
 }
 
 /** What a version can be called (DNS-1035 label): it becomes part of paths and a key of objects. */

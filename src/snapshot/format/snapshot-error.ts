@@ -1,4 +1,3 @@
-import type { StatusReason } from '../../apimachinery/status.ts';
 import { CodedError } from '../../runtime/errors.ts';
 import { type DocumentIssue, describeIssues } from '../../runtime/validation.ts';
 
@@ -31,17 +30,6 @@ export class SnapshotError extends CodedError<SnapshotErrorCode> {
     this.issues = options.issues ?? [];
   }
 }
-
-/** The `metav1.Status` reason, and with it the HTTP code (401, 413, 422, 409, 405), that a pusher gets. */
-export const snapshotErrorReason: Readonly<Record<SnapshotErrorCode, StatusReason>> = {
-  Unsigned: 'Unauthorized',
-  UnknownKey: 'Unauthorized',
-  BadSignature: 'Unauthorized',
-  TooLarge: 'RequestEntityTooLarge',
-  Invalid: 'Invalid',
-  NotNewer: 'Conflict',
-  ReadsClusterItself: 'MethodNotAllowed',
-};
 
 /** @param subject `The snapshot` or `The renewal` */
 export function invalid(subject: string, issues: readonly DocumentIssue[]): SnapshotError {

@@ -1,8 +1,8 @@
-import { statusResponse } from '../../apimachinery/status.ts';
+import { type StatusReason, statusResponse } from '../../apimachinery/status.ts';
 import { readText } from '../../runtime/bytes.ts';
 import { sealedRenewalLimit, sealedSnapshotLimit } from '../format/limits.ts';
 import { snapshotText } from '../format/packed-snapshot.ts';
-import { SnapshotError, snapshotErrorReason } from '../format/snapshot-error.ts';
+import { SnapshotError, type SnapshotErrorCode } from '../format/snapshot-error.ts';
 import type { RoutingTable } from '../routing-table/routing-table.ts';
 import type { Acceptance, SnapshotReceiver } from './receiver.ts';
 
@@ -75,6 +75,17 @@ async function take(
     return refused(error, receiver.current()?.generation);
   }
 }
+
+/** The `metav1.Status` reason, and with it the HTTP code (401, 413, 422, 409, 405), that a pusher gets. */
+const snapshotErrorReason: Readonly<Record<SnapshotErrorCode, StatusReason>> = {
+  Unsigned: 'Unauthorized',
+  UnknownKey: 'Unauthorized',
+  BadSignature: 'Unauthorized',
+  TooLarge: 'RequestEntityTooLarge',
+  Invalid: 'Invalid',
+  NotNewer: 'Conflict',
+  ReadsClusterItself: 'MethodNotAllowed',
+};
 
 function refused(error: SnapshotError, heldGeneration: number | undefined): Response {
   return statusResponse(snapshotErrorReason[error.code], error.message, {

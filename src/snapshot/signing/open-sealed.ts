@@ -1,12 +1,12 @@
-import * as v from 'valibot';
+import type * as v from 'valibot';
 import { decodeBase64url, sha256Digest, sha256DigestPattern } from '../../runtime/bytes.ts';
 import {
-  expected,
   IssueList,
   isJsonObject,
   parseJsonText,
   readValue,
   strict,
+  textThat,
 } from '../../runtime/validation.ts';
 import { sealedRenewalLimit, sealedSnapshotLimit } from '../format/limits.ts';
 import { parseSnapshotText } from '../format/parse-snapshot.ts';
@@ -96,9 +96,9 @@ export async function openRenewal(jws: string, keys: PinnedKeySet): Promise<Snap
 /** Pinned as `typ`: a snapshot never passes for a renewal, nor the other way round. */
 export const sealedRenewalType = 'mixed-version-proxy-renewal+jws';
 
-const digest = v.pipe(
-  v.string(expected('a digest')),
-  v.regex(sha256DigestPattern, expected('sha256: and 64 hexadecimal digits')),
+const digest = textThat(
+  (value) => sha256DigestPattern.test(value),
+  'a digest: sha256: and 64 hexadecimal digits',
 );
 const renewal = strict({
   generation,

@@ -1,4 +1,4 @@
-import { Hono } from 'hono';
+import { Hono } from 'hono/tiny';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { textResponse } from '../../apimachinery/content-coding.ts';
 import { statusResponse } from '../../apimachinery/status.ts';
