@@ -30,19 +30,24 @@ export function metricsEndpoints(
   guard: MiddlewareHandler<HandlerEnvironment>,
 ): Hono<HandlerEnvironment> {
   const app = new Hono<HandlerEnvironment>();
-  app.get('/metrics', guard, async ({ var: { inbound } }) => respond(inbound, await metrics.scrape()));
+  app.get('/metrics', guard, async ({ var: { inbound } }) =>
+    metricsResponse(inbound, await metrics.scrape()),
+  );
   app.get('/metrics/slis', guard, async ({ var: { inbound } }) => {
     for (const endpoint of ['healthz', 'livez', 'readyz'] as const) {
       for (const { name, check } of healthChecks[endpoint]) {
         metrics.healthChecked(endpoint, name, check({ byPeer: false }) === undefined);
       }
     }
-    return respond(inbound, await metrics.scrapeHealth());
+    return metricsResponse(inbound, await metrics.scrapeHealth());
   });
   return app;
 }
 
-function respond({ headers }: InboundRequest, text: string): Promise<Response> {
+export function metricsResponse(
+  { headers }: Pick<InboundRequest, 'headers'>,
+  text: string,
+): Promise<Response> {
   const described = {
     'content-type': 'text/plain; version=0.0.4; charset=utf-8',
     'cache-control': 'no-store',

@@ -83,8 +83,6 @@ export interface EndpointIdentitiesOptions {
 /** More names than the certificate of any API server has. */
 const maximumNames = 100;
 const concurrentEndpoints = 8;
-/** More than any cluster has. */
-const rememberedEndpoints = 1_000;
 
 /**
  * Finds the server IDs of endpoints. kube-apiserver writes only its IP address into the EndpointSlice, and its Lease
@@ -101,7 +99,6 @@ export function createEndpointIdentities({
     clock,
     timeout: timing.identityTimeout,
     concurrentDocuments: concurrentEndpoints,
-    remembered: rememberedEndpoints,
   });
   let known: readonly ApiEndpoint[] = [];
   const serverIds = (): ReadonlyMap<string, readonly string[]> =>

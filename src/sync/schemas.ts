@@ -71,7 +71,6 @@ export function createSchemaReader(options: SchemaReaderOptions) {
     clock,
     timeout,
     concurrentDocuments,
-    remembered: rememberedDocuments,
   });
   /** Digests of definitions that documents share. */
   let digested = new Map<string, string>();
@@ -304,11 +303,6 @@ const refreshedAfter = 600_000;
 const concurrentDocuments = 2;
 /** Longest document that is parsed, in characters: ten times the largest of Kubernetes 1.36. */
 const maximumLength = 16 * 1024 * 1024;
-/**
- * Documents whose digests are remembered, at about 3 KB each. Three versions have 180; 50 servers whose URLs have no
- * hashes have 3,000.
- */
-const rememberedDocuments = 4_000;
 
 async function readDigests(
   server: ServerDocuments,

@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { CodedError, errorMessage } from '../runtime/errors.ts';
+import { CodedError } from '../runtime/errors.ts';
 import { parseLargeJson } from '../runtime/large-json.ts';
 import { createTimeSlice, withDeadline } from '../runtime/time.ts';
 
@@ -46,11 +46,6 @@ export type ReadErrorCode =
 /** A document, and with it a server, that could not be read. It never means that the server serves less. */
 export class ReadError extends CodedError<ReadErrorCode> {
   override readonly name = 'ReadError';
-}
-
-/** The error of a request for `path` without a complete response. */
-export function unreachable(path: string, cause: unknown): ReadError {
-  return new ReadError('Unreachable', `${withoutQuery(path)}: ${errorMessage(cause)}`, { cause });
 }
 
 /** A path as messages name it: the query differs from one attempt to the next. */

@@ -372,7 +372,24 @@ export const syncCatalogue = {
   ),
 } satisfies Record<string, MetricDefinition>;
 
-export const syncServerStates = ['current', 'stale', 'departed', 'unknown'] as const;
+const syncServerStates = ['current', 'stale', 'departed', 'unknown'] as const;
+
+interface SyncState {
+  readonly servers: readonly { readonly state: string }[];
+  /** Milliseconds since the epoch. */
+  readonly lastRoundAt: number | undefined;
+}
+
+export function updateSync(
+  sync: FamiliesOf<Pick<typeof syncCatalogue, 'servers' | 'lastRound'>>,
+  { servers, lastRoundAt }: SyncState,
+): void {
+  sync.lastRound.clear();
+  for (const name of syncServerStates) {
+    sync.servers.with(name).set(servers.filter(({ state }) => state === name).length);
+  }
+  if (lastRoundAt !== undefined) sync.lastRound.with().set(lastRoundAt / 1000);
+}
 
 /**
  * The default metrics of prom-client that are exposed. Left out: lists of active handles and requests, which visit every
@@ -448,7 +465,7 @@ export function createMetricRegistry() {
   };
 }
 
-function familiesOf<Catalogue extends Readonly<Record<string, MetricDefinition>>>(
+export function familiesOf<Catalogue extends Readonly<Record<string, MetricDefinition>>>(
   catalogue: Catalogue,
 ): FamiliesOf<Catalogue> {
   const families = Object.entries(catalogue).map(([name, definition]) => [

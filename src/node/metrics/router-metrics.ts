@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { collectDefaultMetrics, Registry } from 'prom-client';
 import type { HealthObserver, ServerHealthReport } from '../../health/server-health.ts';
 import type { HealthEndpoint } from '../../own-paths/health.ts';
 import type { MetricsSource } from '../../own-paths/metrics-endpoints.ts';
@@ -19,72 +18,11 @@ import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts
 import type { SyncObserver } from '../../sync/sync-server.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';
 import { memoryForOthers } from '../exchange/serving-limits.ts';
-import {
-  createMetricRegistry,
-  type MetricRegistry,
-  processCatalogue,
-  syncServerStates,
-} from './catalogue.ts';
+import { createMetricRegistry, type MetricRegistry, updateSync } from './catalogue.ts';
 import { ConnectionMetrics, DestinationSeriesIndex } from './connection-metrics.ts';
-import { type ExposedFamily, expose, labelText, type Sample } from './metric-family.ts';
+import { expose } from './metric-family.ts';
+import { processFamilies } from './process-metrics.ts';
 import { RequestMetrics } from './request-metrics.ts';
-
-/** Made once: it observes garbage collection and the event loop of the process, and cannot be stopped. */
-let registry: Registry | undefined;
-
-/**
- * Milliseconds between two samples of the delay of the event loop. Each wakes the process: with 20, samples took two
- * thirds of the CPU of a router that nobody asks anything. A stop that is longer than this is in a sample for certain.
- */
-const eventLoopMonitoringPrecision = 200;
-
-async function processFamilies(): Promise<readonly ExposedFamily[]> {
-  if (registry === undefined) {
-    registry = new Registry();
-    collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision });
-  }
-  const collected = new Map(
-    (await registry.getMetricsAsJSON()).map((metric) => [metric.name, metric.values]),
-  );
-  return processCatalogue.flatMap((definition) => {
-    const values = collected.get(definition.name);
-    if (values === undefined) return [];
-    // Node counts the time between two samples, which is no delay.
-    const between = definition.name.startsWith('nodejs_eventloop_lag_')
-      ? eventLoopMonitoringPrecision / 1000
-      : 0;
-    const samples = values.map((value) =>
-      sampleOf(definition.name, { ...value, value: value.value - Math.min(value.value, between) }),
-    );
-    return [{ definition, samples: () => samples }];
-  });
-}
-
-/** Starts to observe, so that the first scrape has values. */
-function watchProcess(): void {
-  void processFamilies();
-}
-
-interface PromClientValue {
-  readonly value: number;
-  readonly metricName?: string;
-  readonly labels: Readonly<Partial<Record<string, string | number>>>;
-}
-
-function sampleOf(name: string, { value, metricName = name, labels }: PromClientValue): Sample {
-  const { le, ...others } = labels;
-  const names = Object.keys(others);
-  const suffix = metricName.slice(name.length);
-  return {
-    suffix: suffix === '_bucket' || suffix === '_sum' || suffix === '_count' ? suffix : '',
-    labels: labelText(
-      names,
-      names.map((label) => String(others[label])),
-    ),
-    ...(le === undefined ? {} : { upperBound: le === '+Inf' ? Number.POSITIVE_INFINITY : Number(le) }),
-    value,
-  };
-}
 
 export class RouterMetrics implements MetricsSource, HealthObserver {
   readonly requests: RequestObserver;
@@ -109,7 +47,8 @@ export class RouterMetrics implements MetricsSource, HealthObserver {
       .with('UnknownVersionInteroperabilityProxy', 'ALPHA')
       .set(config.featureGateEnabled ? 1 : 0);
     this.configured(config);
-    watchProcess();
+    // Starts to observe, so that the first scrape has values.
+    void processFamilies();
   }
 
   tableInUse(table: RoutingTable, destinations: readonly Destination[]): void {
@@ -203,14 +142,6 @@ function updateStateMetrics(
   destinations.retryBudget.with().set(sources.retryBudget());
   destinations.health.clear();
   for (const { id, status } of sources.health()) destinations.health.with(id, status).set(1);
-}
-
-function updateSync(sync: MetricRegistry['sync'], { servers, lastRoundAt }: EmbeddedSyncStatus): void {
-  sync.lastRound.clear();
-  for (const name of syncServerStates) {
-    sync.servers.with(name).set(servers.filter(({ state }) => state === name).length);
-  }
-  if (lastRoundAt !== undefined) sync.lastRound.with().set(lastRoundAt / 1000);
 }
 
 function updateSnapshot(state: MetricRegistry['state'], table: RoutingTable | undefined, now: number): void {

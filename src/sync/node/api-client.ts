@@ -1,12 +1,13 @@
 import { HttpsClient, type HttpsResponse, type HttpsStream } from '../../node/destinations/https-client.ts';
 import { untrustedCertificateAdvice } from '../../node/destinations/tls-dialer.ts';
+import { errorMessage } from '../../runtime/errors.ts';
 import {
   jsonType,
   ReadError,
   type ServerDocument,
   type ServerDocuments,
-  unreachable,
   type WatchConnection,
+  withoutQuery,
 } from '../server-documents.ts';
 import type { ClusterCredentials } from './cluster-access.ts';
 
@@ -178,7 +179,7 @@ export class ApiClient {
 
   #credentials(): Promise<ClusterCredentials> {
     return this.#options.credentials().catch((cause: unknown) => {
-      throw unreachableServer('the credentials', cause, undefined);
+      throw unreachable('the credentials', cause, undefined);
     });
   }
 
@@ -194,7 +195,7 @@ export class ApiClient {
     try {
       return await send(this.#clientTo(endpoint, credentials), [...credentials.headers, ...headers]);
     } catch (cause) {
-      throw unreachableServer(place, cause, endpoint.authoritiesFrom);
+      throw unreachable(withoutQuery(place), cause, endpoint.authoritiesFrom);
     }
   }
 
@@ -247,7 +248,7 @@ async function* chunksOf({ body }: HttpsStream, onBreak: () => void): AsyncGener
     for await (const chunk of body) yield decoder.decode(chunk, { stream: true });
   } catch (cause) {
     onBreak();
-    throw unreachable('the watch', cause);
+    throw unreachable('the watch', cause, undefined);
   }
 }
 
@@ -257,11 +258,10 @@ async function* chunksOf({ body }: HttpsStream, onBreak: () => void): AsyncGener
  * @param place the server, or the path that it was asked for
  * @param authoritiesFrom what names the authorities that it was verified with; `undefined`: nobody knows
  */
-function unreachableServer(place: string, cause: unknown, authoritiesFrom: string | undefined): ReadError {
-  const { code, message } = unreachable(place, cause);
-  const advice =
-    authoritiesFrom === undefined ? undefined : untrustedCertificateAdvice(cause, authoritiesFrom);
-  return new ReadError(code, advice === undefined ? message : `${message}. ${advice}`, { cause });
+function unreachable(place: string, cause: unknown, authoritiesFrom: string | undefined): ReadError {
+  const advice = authoritiesFrom && untrustedCertificateAdvice(cause, authoritiesFrom);
+  const message = `${place}: ${errorMessage(cause)}${advice === undefined ? '' : `. ${advice}`}`;
+  return new ReadError('Unreachable', message, { cause });
 }
 
 /** Whether a later request may succeed. Any other failure needs a change of a key, a permission or the request. */

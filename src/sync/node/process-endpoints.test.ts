@@ -124,7 +124,7 @@ test('metrics have generation, servers by state, reads and deliveries', async (c
     `mixed_version_proxy_sync_last_round_timestamp_seconds ${now / 1000 - 1}`,
     `mixed_version_proxy_sync_last_successful_delivery_timestamp_seconds{target="https://10.0.0.1:7443"} ${now / 1000 - 2}`,
     'mixed_version_proxy_sync_read_duration_seconds_count{result="success"} 1',
-    'mixed_version_proxy_sync_read_duration_seconds_bucket{le="0.05",result="success"} 1',
+    'mixed_version_proxy_sync_read_duration_seconds_bucket{result="success",le="0.05"} 1',
     'mixed_version_proxy_sync_read_duration_seconds_sum{result="failure"} 15',
     'mixed_version_proxy_sync_deliveries_total{target="https://10.0.0.1:7443",result="accepted"} 1',
     'mixed_version_proxy_sync_deliveries_total{target="https://10.0.0.2:7443",result="unreachable"} 1',

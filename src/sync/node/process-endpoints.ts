@@ -1,11 +1,12 @@
 import { Hono } from 'hono/tiny';
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import { textResponse } from '../../apimachinery/content-coding.ts';
 import { statusResponse } from '../../apimachinery/status.ts';
-import { readBuckets, syncCatalogue, syncServerStates } from '../../node/metrics/catalogue.ts';
-import { helpOf, type MetricDefinition } from '../../node/metrics/metric-family.ts';
+import { familiesOf, readBuckets, syncCatalogue, updateSync } from '../../node/metrics/catalogue.ts';
+import { counter, expose, gauge, histogram } from '../../node/metrics/metric-family.ts';
+import { processFamilies } from '../../node/metrics/process-metrics.ts';
 import { startEndpointServer } from '../../node/serving/endpoint-server.ts';
 import { type HealthCheck, healthEndpoints, ping } from '../../own-paths/health.ts';
+import { metricsResponse } from '../../own-paths/metrics-endpoints.ts';
+import { inboundFromRequest } from '../../request/inbound.ts';
 import { type Logger, silentLogger } from '../../runtime/logger.ts';
 import type { SyncStatus } from '../sync-loop.ts';
 import type { SyncObserver } from '../sync-server.ts';
@@ -25,10 +26,9 @@ export function startProcessEndpoints(options: ProcessEndpointsOptions) {
   const { address = '127.0.0.1', port, metrics, status, now = Date.now, logger = silentLogger } = options;
   const app = new Hono();
   app.route('/', healthEndpoints({ ...syncHealth(status, now), logger }));
-  app.get('/metrics', async ({ req }) => {
-    const text = await metrics.text(status());
-    return textResponse(text, { 'content-type': metrics.contentType }, req.header('accept-encoding'));
-  });
+  app.get('/metrics', async ({ req: { raw } }) =>
+    metricsResponse(inboundFromRequest(raw), await metrics.text(status())),
+  );
   app.notFound(({ req }) => statusResponse('NotFound', `the sync job has no ${req.path}`));
   return startEndpointServer({
     host: address,
@@ -79,69 +79,50 @@ function syncHealth(
 type SyncMetrics = ReturnType<typeof createSyncMetrics>;
 
 const prefix = 'mixed_version_proxy_sync_';
-/** With the stability level, as in the metrics of Kubernetes' components (component-base metrics). */
-const help = (text: string) => `[ALPHA] ${text}`;
-
-function made<Definition extends MetricDefinition>({ name, labels, ...definition }: Definition) {
-  return { name, help: helpOf(definition), labelNames: [...labels] };
-}
+const jobCatalogue = {
+  ...syncCatalogue,
+  generation: gauge(
+    `${prefix}generation`,
+    'Generation of the snapshot that is being delivered. 0 while there is none.',
+    [],
+  ),
+  lastDelivery: gauge(
+    `${prefix}last_successful_delivery_timestamp_seconds`,
+    'Last delivery that the target has taken, seconds since the epoch.',
+    ['target'],
+  ),
+  deliveries: counter(
+    `${prefix}deliveries_total`,
+    'Deliveries by target and result: accepted, newer-held, refused, unreachable.',
+    ['target', 'result'],
+  ),
+  deliveryDurations: histogram(
+    `${prefix}delivery_duration_seconds`,
+    'Duration of one delivery, by target.',
+    ['target'],
+    readBuckets,
+  ),
+};
 
 export function createSyncMetrics() {
-  const register = new Registry();
-  const registers = [register];
-  collectDefaultMetrics({ register });
-  const generation = new Gauge({
-    name: `${prefix}generation`,
-    help: help('Generation of the snapshot that is being delivered. 0 while there is none.'),
-    registers,
-  });
-  const servers = new Gauge({ ...made(syncCatalogue.servers), registers });
-  const lastRound = new Gauge({ ...made(syncCatalogue.lastRound), registers });
-  const lastDelivery = new Gauge({
-    name: `${prefix}last_successful_delivery_timestamp_seconds`,
-    help: help('Last delivery that the target has taken, seconds since the epoch.'),
-    labelNames: ['target'],
-    registers,
-  });
-  const reads = new Histogram({ ...made(syncCatalogue.reads), buckets: [...readBuckets], registers });
-  const deliveries = new Counter({
-    name: `${prefix}deliveries_total`,
-    help: help('Deliveries by target and result: accepted, newer-held, refused, unreachable.'),
-    labelNames: ['target', 'result'],
-    registers,
-  });
-  const deliveryDurations = new Histogram({
-    name: `${prefix}delivery_duration_seconds`,
-    help: help('Duration of one delivery, by target.'),
-    labelNames: ['target'],
-    buckets: [...readBuckets],
-    registers,
-  });
-
-  function update(status: SyncStatus | undefined): void {
-    generation.set(status?.generation ?? 0);
-    for (const state of syncServerStates) {
-      servers.set({ state }, status?.servers.filter((server) => server.state === state).length ?? 0);
-    }
-    if (status?.lastRoundAt !== undefined) lastRound.set(status.lastRoundAt / 1000);
-    for (const { target, lastAcceptedAt } of status?.targets ?? []) {
-      if (lastAcceptedAt !== undefined) lastDelivery.set({ target }, lastAcceptedAt / 1000);
-    }
-  }
-
+  const families = familiesOf(jobCatalogue);
+  const { generation, lastDelivery, reads, deliveries, deliveryDurations } = families;
   const observer: SyncObserver = {
-    serverRead: ({ seconds, result }) => reads.observe({ result }, seconds),
+    serverRead: ({ seconds, result }) => reads.with(result).observe(seconds),
     delivered({ target, seconds, result }) {
-      deliveries.inc({ target, result });
-      deliveryDurations.observe({ target }, seconds);
+      deliveries.with(target, result).add();
+      deliveryDurations.with(target).observe(seconds);
     },
   };
   return {
     ...observer,
-    contentType: register.contentType,
-    text(status: SyncStatus | undefined): Promise<string> {
-      update(status);
-      return register.metrics();
+    async text(status: SyncStatus | undefined): Promise<string> {
+      generation.with().set(status?.generation ?? 0);
+      updateSync(families, { servers: status?.servers ?? [], lastRoundAt: status?.lastRoundAt });
+      for (const { target, lastAcceptedAt } of status?.targets ?? []) {
+        if (lastAcceptedAt !== undefined) lastDelivery.with(target).set(lastAcceptedAt / 1000);
+      }
+      return expose([...Object.values(families), ...(await processFamilies())]);
     },
   };
 }

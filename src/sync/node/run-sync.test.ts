@@ -75,7 +75,6 @@ function targetFor(context: TestContext, { url, serverName }: { url: string; ser
     serverName,
     certificateAuthorities: authority.certificate,
     clientCertificate,
-    timeoutMilliseconds: 2000,
   });
   context.after(() => target.close());
   return target;

@@ -35,16 +35,14 @@ interface HttpsTargetOptions extends Omit<HttpsServer, 'origin'> {
   /** Called for each response with the address that the router advertises for peers; `undefined`: none. */
   readonly onAdvertised?: ((advertised: AdvertisedServer | undefined) => void) | undefined;
   readonly bearerToken?: (() => string | Promise<string>) | undefined;
-  /** For one push, milliseconds. Default 10,000. */
-  readonly timeoutMilliseconds?: number | undefined;
 }
 
-interface HttpsTarget extends SnapshotTarget {
-  holds(delivery: Delivery, signal: AbortSignal): Promise<boolean>;
-  held(signal: AbortSignal): Promise<string | undefined>;
+interface HttpsTarget extends Required<SnapshotTarget> {
   close(): void;
 }
 
+/** For one push, milliseconds. */
+const pushTimeout = 10_000;
 /** A router that accepts no connection in this time counts as down, and is tried again soon. Milliseconds. */
 const connectTimeout = 1_000;
 /** For the check whether it still holds the snapshot, milliseconds. */
@@ -54,7 +52,7 @@ const maximumResponseBytes = 256 * 1024;
 
 /** Pushes to a router over HTTPS: the snapshot, or its renewal if the router already holds the snapshot. */
 export function httpsTarget(options: HttpsTargetOptions): HttpsTarget {
-  const { url, bearerToken, timeoutMilliseconds = 10_000 } = options;
+  const { url, bearerToken } = options;
   const snapshotPath = `${ownPathsPrefix}/v1/snapshot`;
   const renewalPath = `${snapshotPath}/renewal`;
   const client = new HttpsClient({ ...options, origin: url }, { connectTimeout });
@@ -65,7 +63,7 @@ export function httpsTarget(options: HttpsTargetOptions): HttpsTarget {
     method: 'GET' | 'HEAD' | 'PUT',
     path: string,
     signal: AbortSignal,
-    { body, timeout = timeoutMilliseconds, longest = maximumResponseBytes }: SendOptions = {},
+    { body, timeout = pushTimeout, longest = maximumResponseBytes }: SendOptions = {},
   ): Promise<HttpsResponse> {
     const response = await client.ask(
       {
