@@ -76,7 +76,7 @@ test('a group version that the OpenAPI index names and for which the server retu
 test('an unlisted group version stays served while the OpenAPI index cannot be read', async () => {
   const responses = { ...withUnlisted('batch/v1beta1'), '/openapi/v3': hangs };
   const reading = await readServer(fakeServer(responses), {
-    timeoutMilliseconds: 1_000,
+    timing: { readTimeout: 1_000 },
     knownGroupVersions: ['batch/v1', 'batch/v1beta1'],
   });
   assert.deepEqual(successful(reading).set.storageVersions['batch.things'], ['v1beta1']);
@@ -218,7 +218,7 @@ for (const [name, [code, response]] of Object.entries(issues)) {
   for (const path of ['/api', '/apis', '/api/v1', '/apis/apps/v1', '/apis/batch/v1']) {
     test(`a server whose ${path} ${name} does not count as serving less`, async () => {
       const server = fakeServer({ ...classicResponses(served), [path]: response });
-      const reading = await readServer(server, { timeoutMilliseconds: 50 });
+      const reading = await readServer(server, { timing: { readTimeout: 50 } });
       assert.equal(reading.ok, false);
       if (!reading.ok) assert.equal(reading.code, code);
     });
@@ -252,7 +252,7 @@ test('a version and an OpenAPI index that cannot be read leave only themselves u
 
 test('an OpenAPI index that hangs costs the reading nothing but itself', async () => {
   const responses = { ...classicResponses(served), '/openapi/v3': hangs, '/version': hangs };
-  const { openApi } = successful(await readServer(fakeServer(responses), { timeoutMilliseconds: 1_000 }));
+  const { openApi } = successful(await readServer(fakeServer(responses), { timing: { readTimeout: 1_000 } }));
   assert.equal(openApi.kind, 'failed');
 });
 
@@ -275,7 +275,7 @@ test('never asks for more documents at once than it may', async () => {
       return server.get(path, accept);
     },
   };
-  successful(await readServer(counted, { concurrentDocuments: 4 }));
+  successful(await readServer(counted, { timing: { concurrentDocuments: 4 } }));
   assert.equal(most, 4);
 });
 

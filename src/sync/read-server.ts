@@ -7,7 +7,6 @@ import {
   groupsFromClassic,
   type ParsedAPIGroupList,
   type ParsedAPIResourceList,
-  type ParsedAPIVersions,
   parseAPIGroupList,
   parseAPIVersions,
 } from '../discovery/forms/classic.ts';
@@ -48,13 +47,11 @@ import {
   openApiTypes,
   type ServerReading,
 } from './sync-server.ts';
+import { defaultTiming, type SyncTiming } from './timing.ts';
 
 interface ReadServerOptions {
   readonly signal?: AbortSignal;
-  /** For all documents together. Default 15,000. */
-  readonly timeoutMilliseconds?: number;
-  /** Documents of classic discovery read at once. Default 8. */
-  readonly concurrentDocuments?: number;
+  readonly timing?: Partial<Pick<SyncTiming, 'readTimeout' | 'concurrentDocuments'>>;
   /** Group versions (`batch/v1`) of the last reading; read even if classic discovery does not list them. */
   readonly knownGroupVersions?: readonly string[];
   /** Reads the versions that the server stores at. Default: the set does not have them. */
@@ -67,30 +64,21 @@ interface ReadServerOptions {
  */
 export async function readServer(
   documents: ServerDocuments,
-  {
-    signal,
-    timeoutMilliseconds = 15_000,
-    concurrentDocuments = 8,
-    knownGroupVersions = [],
-    hashReader,
-  }: ReadServerOptions = {},
+  { signal, timing, knownGroupVersions = [], hashReader }: ReadServerOptions = {},
 ): Promise<ServerReading> {
+  const { readTimeout, concurrentDocuments } = { ...defaultTiming, ...timing };
   try {
-    return await withReadTimeout(timeoutMilliseconds, signal, async (deadline) => {
+    return await withReadTimeout(readTimeout, signal, async (deadline) => {
       // Half the time, so that a hanging index delays nothing else.
-      const index = readOpenApiIndex(documents, timeoutMilliseconds / 2, deadline);
+      const index = readOpenApiIndex(documents, readTimeout / 2, deadline);
+      const request = { documents, concurrentDocuments, knownGroupVersions, index, signal: deadline };
       const [{ set, resourceLists }, openApi, reported] = await Promise.all([
-        readSet(documents, concurrentDocuments, index, knownGroupVersions, deadline),
+        readSet(request),
         index,
-        readVersion(documents, timeoutMilliseconds / 2, deadline),
+        readVersion(documents, readTimeout / 2, deadline),
       ]);
-      const complete = await hashReader?.read({
-        documents,
-        set,
-        resourceLists,
-        version: reported.version,
-        signal: deadline,
-      });
+      const { version } = reported;
+      const complete = await hashReader?.read({ documents, set, resourceLists, version, signal: deadline });
       return { ok: true, set: complete ?? set, openApi, ...reported };
     });
   } catch (error) {
@@ -98,6 +86,14 @@ export async function readServer(
     const code = error instanceof ReadError ? error.code : 'InvalidDocument';
     return { ok: false, code, reason: errorMessage(error) };
   }
+}
+
+interface SetRequest {
+  readonly documents: ServerDocuments;
+  readonly concurrentDocuments: number;
+  readonly knownGroupVersions: readonly string[];
+  readonly index: Promise<OpenApiReading>;
+  readonly signal: AbortSignal;
 }
 
 interface ReadSet {
@@ -113,13 +109,8 @@ const indexReadBefore = new WeakMap<ServerDocument, Promise<OpenApiReading>>();
 const aggregatedDocument = v.object({ kind: v.literal('APIGroupDiscoveryList') });
 
 /** Reads what a server itself serves, in the best form that it has. */
-async function readSet(
-  documents: ServerDocuments,
-  concurrentDocuments: number,
-  openApiIndex: Promise<OpenApiReading>,
-  knownGroupVersions: readonly string[],
-  signal: AbortSignal,
-): Promise<ReadSet> {
+async function readSet(request: SetRequest): Promise<ReadSet> {
+  const { documents, signal } = request;
   const [api, apis] = await Promise.all([
     documents.get('/api', ownDiscoveryAccept, signal),
     documents.get('/apis', ownDiscoveryAccept, signal),
@@ -130,13 +121,7 @@ async function readSet(
   readWith.set(apis, reading);
   const set = await reading;
   if (set !== undefined) return { set };
-  const { groups, resourceLists } = await readClassic(
-    documents,
-    concurrentDocuments,
-    openApiIndex,
-    knownGroupVersions,
-    signal,
-  );
+  const { groups, resourceLists } = await readClassic(request);
   return { set: await acceptableSet(groups, createTimeSlice()), resourceLists };
 }
 
@@ -215,19 +200,16 @@ async function readVersion(
 ): Promise<ReportedVersion> {
   try {
     return await withReadTimeout(timeoutMilliseconds, signal, async (deadline) => {
-      const value = await getJsonIfServed(documents, '/version', deadline);
-      return value === undefined ? { version: undefined } : versionOf(value);
+      const document = await getJsonIfServed(documents, '/version', deadline);
+      if (document === undefined) return { version: undefined };
+      const { gitVersion } = checkedDocument(versionInfo, '/version', document);
+      const result = v.safeParse(shortText, gitVersion);
+      if (result.success) return { version: gitVersion };
+      return { version: undefined, versionIssue: `gitVersion of /version ${result.issues[0].message}` };
     });
   } catch {
     return { version: undefined };
   }
-}
-
-function versionOf(document: unknown): ReportedVersion {
-  const { gitVersion } = checkedDocument(versionInfo, '/version', document);
-  const result = v.safeParse(shortText, gitVersion);
-  if (result.success) return { version: gitVersion };
-  return { version: undefined, versionIssue: `gitVersion of /version ${result.issues[0].message}` };
 }
 
 /**
@@ -242,32 +224,37 @@ function versionOf(document: unknown): ReportedVersion {
  * @throws {ReadError | DiscoveryDocumentError} on any error. A listed group version with the server's own 404 is not
  *   served, which is no error; any other failure is one.
  */
-async function readClassic(
-  documents: ServerDocuments,
-  concurrentDocuments: number,
-  openApiIndex: Promise<OpenApiReading>,
-  knownGroupVersions: readonly string[],
-  signal: AbortSignal,
-): Promise<{
+async function readClassic({
+  documents,
+  concurrentDocuments,
+  knownGroupVersions,
+  index,
+  signal,
+}: SetRequest): Promise<{
   readonly groups: APIGroupDiscovery[];
   readonly resourceLists: ReadonlyMap<string, ParsedAPIResourceList>;
 }> {
   const [api, apis, openApi] = await Promise.all([
     getJson(documents, '/api', signal),
     getJson(documents, '/apis', signal),
-    openApiIndex,
+    index,
   ]);
   const apiVersions = parseAPIVersions(api);
   const apiGroupList = withGroupVersions(parseAPIGroupList(apis), [
     ...indexedGroupVersions(openApi),
     ...knownGroupVersions,
   ]);
-
+  const listed = new Set([
+    ...apiVersions.versions,
+    ...apiGroupList.groups.flatMap(({ name, versions }) =>
+      versions.map(({ version }) => `${name}/${version}`),
+    ),
+  ]);
   const apiResourceLists = new Map<string, ParsedAPIResourceList>();
   const failures = new Map<string, unknown>();
   const limit = createLimiter(concurrentDocuments);
   await Promise.all(
-    [...new Set(listedGroupVersions(apiVersions, apiGroupList))].map((groupVersion) =>
+    [...listed].map((groupVersion) =>
       limit(async () => {
         try {
           const list = await readResourceList(documents, groupVersion, signal);
@@ -286,16 +273,6 @@ async function readClassic(
   };
 }
 
-function listedGroupVersions(
-  { versions }: ParsedAPIVersions,
-  { groups }: ParsedAPIGroupList,
-): readonly string[] {
-  return [
-    ...versions,
-    ...groups.flatMap(({ name, versions }) => versions.map(({ version }) => `${name}/${version}`)),
-  ];
-}
-
 /**
  * A broken extension API server makes its group version fail on every API server (503 from the aggregator). Any other
  * failure is the server's own.
@@ -308,21 +285,12 @@ async function throwOwnFailure(
   signal: AbortSignal,
 ): Promise<void> {
   if (failures.size === 0) return;
-  const extensions = await extensionGroupVersions(documents, signal);
+  const services = await listObjects(documents, apiServicesPath, signal)
+    .then((list) => apiServicesOf(list.map(parseApiService)).apiServices)
+    .catch(() => []);
+  const extensions = sharedGroupVersions(services, []);
   for (const [groupVersion, error] of failures) {
     if (!extensions.has(groupVersion)) throw error;
-  }
-}
-
-async function extensionGroupVersions(
-  documents: ServerDocuments,
-  signal: AbortSignal,
-): Promise<ReadonlySet<string>> {
-  try {
-    const list = await listObjects(documents, apiServicesPath, signal);
-    return sharedGroupVersions(apiServicesOf(list.map(parseApiService)).apiServices, []);
-  } catch {
-    return new Set();
   }
 }
 
@@ -344,20 +312,15 @@ async function readOpenApiIndex(
   }
 }
 
-/** Of the documents of an OpenAPI v3 index those that a snapshot can hold. */
-function acceptablePaths(paths: Readonly<Record<string, string>>): Record<string, string> {
-  const kept = Object.entries(paths).filter(
-    ([path, url]) =>
-      !isPrototypeKey(path) && documentPathIssue(path) === undefined && v.is(serverRelativeURL, url),
-  );
-  return Object.fromEntries(kept);
-}
-
 async function openApiReading(document: ServerDocument): Promise<OpenApiReading> {
   if (isNotServed(document)) return { kind: 'not-served' };
   const index = parseOpenApiV3Index(await parseJson('/openapi/v3', document, openApiTypes));
-  const paths = acceptablePaths(index);
-  if (Object.keys(paths).length <= snapshotLimits.documents) return { kind: 'read', paths };
+  // Those that a snapshot can hold.
+  const kept = Object.entries(index).filter(
+    ([path, url]) =>
+      !isPrototypeKey(path) && documentPathIssue(path) === undefined && v.is(serverRelativeURL, url),
+  );
+  if (kept.length <= snapshotLimits.documents) return { kind: 'read', paths: Object.fromEntries(kept) };
   throw new ReadError('InvalidDocument', `it names more than ${snapshotLimits.documents} documents`);
 }
 

@@ -124,8 +124,7 @@ export function createServerReaders(servers: readonly ReadableServer[], options:
   function readDocuments(state: ReaderState, signal: AbortSignal): Promise<ServerReading> {
     return readServer(state.server.documents, {
       signal,
-      timeoutMilliseconds: timing.readTimeout,
-      concurrentDocuments: timing.concurrentDocuments,
+      timing,
       knownGroupVersions: state.knownGroupVersions,
       hashReader: state.hashReader,
     });

@@ -29,52 +29,31 @@ const apiService = v.object({
 });
 
 /**
- * Sorted by group and version, each once (upstream requires that the name says both), and the warnings about those that
- * routers would refuse.
+ * Sorted by group and version, each once (upstream requires that the name says both). Without those that routers would
+ * refuse, and with a warning about each: one invalid APIService would block all updates.
  */
-export function apiServicesOf(parsed: readonly ParsedApiService[]) {
+export function apiServicesOf(parsed: readonly SnapshotApiService[]) {
   const byName = new Map<string, SnapshotApiService>();
-  for (const { apiService } of parsed) {
-    if (apiService === undefined) continue;
-    const name = `${apiService.version}.${apiService.group}`;
-    if (!byName.has(name)) byName.set(name, apiService);
+  const warnings: string[] = [];
+  for (const service of parsed) {
+    const name = `${service.version}.${service.group}`;
+    if (!v.is(snapshotApiService, service)) {
+      warnings.push(`APIService ${quoted(name)} is left out: its spec does not meet upstream's validation`);
+    } else if (!byName.has(name)) byName.set(name, service);
   }
-  return {
-    apiServices: [...byName.values()].sort(byGroupAndVersion),
-    warnings: parsed.flatMap(({ warning }) => warning ?? []),
-  };
-}
-
-interface ParsedApiService {
-  /** `undefined` if routers would refuse it. */
-  readonly apiService: SnapshotApiService | undefined;
-  readonly warning?: string;
+  return { apiServices: [...byName.values()].sort(byGroupAndVersion), warnings };
 }
 
 /** @throws {ReadError} `InvalidDocument` for any other object */
-export function parseApiService(object: unknown): ParsedApiService {
+export function parseApiService(object: unknown): SnapshotApiService {
   const { spec, status } = checkedDocument(apiService, apiServicesPath, object);
   const { group, version } = spec;
   // The API servers themselves serve it: for kube-aggregator such an APIService is always available.
-  if (spec.service == null) return acceptable({ group, version, available: true });
+  if (spec.service == null) return { group, version, available: true };
   const { namespace, name } = spec.service;
-  return acceptable({
-    group,
-    version,
-    service: { namespace, name },
-    // kube-aggregator sends no request to a service whose Available condition is missing or not True (handler_proxy.go).
-    available: status.conditions.some(({ type, status }) => type === 'Available' && status === 'True'),
-  });
-}
-
-/** Routers refuse a snapshot with any error, so one invalid APIService would block all updates. */
-function acceptable(apiService: SnapshotApiService): ParsedApiService {
-  const name = quoted(`${apiService.version}.${apiService.group}`);
-  if (v.is(snapshotApiService, apiService)) return { apiService };
-  return {
-    apiService: undefined,
-    warning: `APIService ${name} is left out: its spec does not meet upstream's validation`,
-  };
+  // kube-aggregator sends no request to a service whose Available condition is missing or not True (handler_proxy.go).
+  const available = status.conditions.some(({ type, status }) => type === 'Available' && status === 'True');
+  return { group, version, service: { namespace, name }, available };
 }
 
 function byGroupAndVersion(one: GroupAndVersion, other: GroupAndVersion): number {

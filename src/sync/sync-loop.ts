@@ -224,10 +224,7 @@ function logChanges(logger: Logger, before: RoundOutcome | undefined, after: Rou
   for (const { id } of before?.servers.filter(isDeparted) ?? []) {
     const server = after.servers.find((candidate) => candidate.id === id);
     if (server === undefined) {
-      logger.info(
-        { server: id },
-        'A departed server was removed: its grace period is over, or another server replaced it',
-      );
+      logger.info({ server: id }, 'A departed server was removed: it stayed away, or another replaced it');
     } else if (!isDeparted(server)) logger.info({ server: id }, 'A departed server is back');
   }
   const servers = idsOf(after);

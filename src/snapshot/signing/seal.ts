@@ -15,7 +15,7 @@ import { headText, setsText, snapshotText } from '../format/packed-snapshot.ts';
 import { parseSnapshot } from '../format/parse-snapshot.ts';
 import type { Snapshot } from '../format/schema.ts';
 import { invalid, SnapshotError } from '../format/snapshot-error.ts';
-import { parseSnapshotKeys, type SnapshotAlgorithm, snapshotAlgorithms } from './keys.ts';
+import { type PinnedKeySet, parseSnapshotKeys, type SnapshotAlgorithm, snapshotAlgorithms } from './keys.ts';
 import { readRenewal, type SnapshotRenewal, sealedRenewalType, sealedSnapshotType } from './open-sealed.ts';
 
 /**
@@ -127,6 +127,16 @@ export function signingKeyOf(privateJwk: JWK): SigningKey {
   return { kid, alg, privateKey: privateJwk };
 }
 
+/** The public half of a signing key, to verify what it has signed. @throws {TypeError} saying what is wrong with it */
+export async function publicHalfOf(privateJwk: JWK): Promise<PinnedKeySet> {
+  const { kid, alg } = signingKeyOf(privateJwk);
+  const { kty, crv, x, y } = privateJwk;
+  const publicJwk = { kty, crv, x, ...(alg === 'ES256' ? { y } : {}), kid, alg, use: 'sig' } as JWK;
+  const pinned = await parseSnapshotKeys(JSON.stringify({ keys: [publicJwk] }));
+  if (pinned.ok) return pinned.keys;
+  throw new TypeError(`The signing key is unusable: ${describeIssues(pinned.issues)}`);
+}
+
 /** Signs `payload` as a compact JWS. `typ` keeps one kind of signed thing from passing for another (RFC 8725 section 3.11). */
 export function signPayload(payload: string | Uint8Array, typ: string, key: SigningKey): Promise<string> {
   return new CompactSign(typeof payload === 'string' ? new TextEncoder().encode(payload) : payload)
@@ -152,14 +162,11 @@ export async function loadSigningKey(text: string): Promise<SigningKey> {
     throw new TypeError('The signing key must be a JWK, as JSON.');
   const privateJwk = parsed.value as JWK;
   const { kid, alg } = signingKeyOf(privateJwk);
-  const { kty, crv, x, y } = privateJwk;
-  const publicJwk = { kty, crv, x, ...(alg === 'ES256' ? { y } : {}), kid, alg, use: 'sig' } as JWK;
-  const pinned = await parseSnapshotKeys(JSON.stringify({ keys: [publicJwk] }));
-  if (!pinned.ok) throw new TypeError(`The signing key is unusable: ${describeIssues(pinned.issues)}`);
+  const pinned = await publicHalfOf(privateJwk);
   try {
     const privateKey = (await importJWK(privateJwk, alg)) as CryptoKey;
     const key: SigningKey = { kid, alg, privateKey };
-    const publicKey = pinned.keys.get(kid)?.publicKey;
+    const publicKey = pinned.get(kid)?.publicKey;
     if (publicKey !== undefined) await compactVerify(await signPayload('', 'test', key), publicKey);
     return key;
   } catch (cause) {

@@ -313,7 +313,7 @@ describe('credentials that cannot be had', () => {
     const missing = await kubeconfigOf(context, { tokenFile: 'gone' });
     assert.match(await refusalOf(missing), /: user sync-job: ENOENT: .*\/gone'$/);
     for (const [script, told] of [
-      ['echo SECRET', 'wrote something else than JSON'],
+      ['echo SECRET', 'wrote something else than an ExecCredential with its status'],
       ['echo \'{"SECRET":1}\'', 'wrote something else than an ExecCredential with its status'],
       ['echo log in first >&2; echo again >&2; exit 1', 'failed: log in first; again'],
       ['exit 1', 'failed: it says nothing on standard error'],

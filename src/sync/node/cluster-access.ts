@@ -323,14 +323,18 @@ interface PluginCredentials {
 }
 
 const text = v.nullish(v.string(), '');
-const execCredential = v.object({
-  status: v.object({
-    token: text,
-    clientCertificateData: text,
-    clientKeyData: text,
-    expirationTimestamp: text,
+const execCredential = v.pipe(
+  v.string(),
+  v.parseJson(),
+  v.object({
+    status: v.object({
+      token: text,
+      clientCertificateData: text,
+      clientKeyData: text,
+      expirationTimestamp: text,
+    }),
   }),
-});
+);
 
 /**
  * How long credentials are used that have no expiry. Milliseconds. client-go asks for others when it gets a 401, of which
@@ -412,7 +416,7 @@ function run(
       else if (child.pid === undefined) {
         reject(new Error(`cannot be run: ${errorMessage(error)}${installHint ? `. ${installHint}` : ''}`));
       } else {
-        const words = oneLine(stderr) || 'it says nothing on standard error';
+        const words = stderr.trim().replaceAll(/\s*\n\s*/g, '; ') || 'it says nothing on standard error';
         const hasHung = child.signalCode === 'SIGKILL' && child.killed;
         reject(
           new Error(
@@ -426,12 +430,9 @@ function run(
   });
 }
 
-function oneLine(told: string): string {
-  return told.trim().replaceAll(/\s*\n\s*/g, '; ');
-}
-
 function readOutput(output: string): { readonly credentials: PluginCredentials; readonly expires: number } {
-  const read = v.safeParse(execCredential, parseJson(output));
+  const read = v.safeParse(execCredential, output);
+  // Without the parser's message, which quotes it.
   if (!read.success) throw new Error('wrote something else than an ExecCredential with its status');
   const { token, clientCertificateData, clientKeyData, expirationTimestamp } = read.output.status;
   const hasPair = clientCertificateData !== '' && clientKeyData !== '';
@@ -444,13 +445,4 @@ function readOutput(output: string): { readonly credentials: PluginCredentials; 
     },
     expires: Number.isNaN(expires) ? Date.now() + withoutExpiry : expires,
   };
-}
-
-function parseJson(output: string): unknown {
-  try {
-    return JSON.parse(output);
-  } catch {
-    // Without the parser's message, which quotes it.
-    throw new Error('wrote something else than JSON');
-  }
 }

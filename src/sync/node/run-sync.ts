@@ -4,8 +4,8 @@ import { silentLogger } from '../../runtime/logger.ts';
 import { systemClock } from '../../runtime/time.ts';
 import { addressOf } from '../../snapshot/addresses/addresses.ts';
 import type { Snapshot } from '../../snapshot/format/schema.ts';
-import { type PinnedKeySet, parseSnapshotKeys } from '../../snapshot/signing/keys.ts';
-import { signingKeyOf } from '../../snapshot/signing/seal.ts';
+import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';
+import { publicHalfOf, signingKeyOf } from '../../snapshot/signing/seal.ts';
 import { createAdvertisedAddresses } from '../advertised-addresses.ts';
 import { type ClusterSource, createClusterSource } from '../cluster-source.ts';
 import type { SnapshotTarget } from '../deliver.ts';
@@ -201,7 +201,8 @@ async function openSync(
   const { logger = silentLogger, record, files = [], targets = [] } = options;
   const recording = record === undefined ? undefined : await openRecording(record);
   const signingKey = options.signingKey === undefined ? undefined : signingKeyOf(options.signingKey);
-  const keys = new Map([...(options.snapshotKeys ?? []), ...(await ownKeys(options.signingKey))]);
+  const ownKeys = options.signingKey === undefined ? [] : await publicHalfOf(options.signingKey);
+  const keys = new Map([...(options.snapshotKeys ?? []), ...ownKeys]);
   // A Worker is in front of no API server, so it cannot advertise an address.
   const routers = options.routers ?? [];
   const advertised = createAdvertisedAddresses(
@@ -253,16 +254,6 @@ async function openSync(
       for (const target of pushed) target.close();
     },
   };
-}
-
-/** The public half of the sync job's own key, to verify the snapshot that it starts from. */
-async function ownKeys(privateJwk: JWK | undefined): Promise<PinnedKeySet> {
-  if (privateJwk === undefined) return new Map();
-  const { kty, crv, x, y, kid, alg } = privateJwk;
-  const parsed = await parseSnapshotKeys(JSON.stringify({ keys: [{ kty, crv, x, y, kid, alg }] }));
-  if (parsed.ok) return parsed.keys;
-  const issues = parsed.issues.map(({ path, message }) => `${path} ${message}`).join('; ');
-  throw new TypeError(`The signing key cannot be used: ${issues}.`);
 }
 
 /** The API servers of a cluster: listed by hand, found, and the one behind the router. */
