@@ -42,11 +42,9 @@ export interface SnapshotInput {
    */
   readonly schemas?: ReadonlyMap<string, NonNullable<ServedSet['schemas']>> | undefined;
   readonly previous?: Snapshot | undefined;
-  /** The highest generation that a router is known to hold. */
   readonly heldGeneration?: number | undefined;
   /** Milliseconds since the epoch. */
   readonly now: number;
-  /** Its name, for people. */
   readonly cluster?: string | undefined;
 }
 
@@ -279,7 +277,6 @@ interface ServerKnowledge {
   readonly departedAt?: number | undefined;
   readonly reading: ServerReading | undefined;
   readonly known: LastKnownServer | undefined;
-  /** What it serves by its StorageVersions. */
   readonly storageVersions: ServedSet['storageVersions'] | undefined;
   readonly schemas: ServedSet['schemas'];
 }
@@ -301,7 +298,6 @@ interface ServerContent {
 /**
  * Chooses the best source for a server: its discovery, else its last known resources, else its StorageVersions.
  *
- * @param warn called for sources that could not be used, and for contradictions
  * @returns `undefined` if nothing is known of the server
  */
 function serverContent(

@@ -241,7 +241,6 @@ const withoutAddress: ServerDocuments = {
   },
 };
 
-/** Several may be of one kind. */
 interface WatchedKind {
   readonly kind: string;
   readonly reflector: Reflector<unknown>;

@@ -2,7 +2,6 @@ import { errorMessage } from '../runtime/errors.ts';
 import { backOffDelay, type Clock, createLimiter, withDeadline } from '../runtime/time.ts';
 import { ReadError } from './server-documents.ts';
 
-/** A document, and what is made of it. */
 interface WantedDocument<Value> {
   /** Documents with the same key have the same content, while their token stays the same. */
   readonly key: string;

@@ -80,7 +80,6 @@ export interface EndpointIdentitiesOptions {
   readonly onChange: () => void;
 }
 
-/** More names than the certificate of any API server has. */
 const maximumNames = 100;
 const concurrentEndpoints = 8;
 

@@ -55,7 +55,6 @@ export function isSameHost(one: IdentityLease, other: IdentityLease): boolean {
   return one.hostname !== undefined && one.hostname === other.hostname;
 }
 
-/** @throws {ReadError} `InvalidDocument` for any other object */
 export function parseIdentityLease(object: unknown): IdentityLease {
   const { metadata, spec } = checkedDocument(lease, leasesPath, object);
   const hostname = metadata.labels?.['kubernetes.io/hostname'];
@@ -110,7 +109,6 @@ const clockSkew = 60_000;
  */
 const supersededAfter = 30_000;
 
-/** @param now milliseconds since the epoch */
 export function leaseStanding(
   lease: IdentityLease,
   leases: readonly IdentityLease[],

@@ -99,7 +99,6 @@ export function createReflector<Item>(options: ReflectorOptions<Item>): Reflecto
     onChange();
   }
 
-  /** @returns where to watch from; `undefined` if there is nothing to watch */
   async function list(signal: AbortSignal): Promise<string | undefined> {
     const found = await withReadTimeout(timing.listTimeout, signal, (deadline) =>
       listObjectsIfServed(connection, path, deadline),
@@ -268,7 +267,6 @@ export function objectKey(object: unknown): string {
   return `${namespace}/${name}`;
 }
 
-/** @returns `undefined` if the object has none */
 function resourceVersionOf(object: unknown): string | undefined {
   const parsed = v.safeParse(objectWithVersion, object);
   return parsed.success ? parsed.output.metadata.resourceVersion : undefined;

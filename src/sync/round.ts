@@ -17,7 +17,6 @@ import { defaultTiming, type SyncTiming } from './timing.ts';
 /** What a sync job works with: open connections, keys, and everything that tests replace. */
 export interface SyncParts {
   readonly servers: readonly SyncServer[];
-  /** Watches what the servers share, and may find more of them. */
   readonly clusterSource?: ClusterSource | undefined;
   readonly targets: readonly SnapshotTarget[];
   readonly signingKey?: SigningKey | undefined;
@@ -27,7 +26,6 @@ export interface SyncParts {
   readonly observer?: SyncObserver | undefined;
   /** Whether to read the schemas of servers with one minor version, too, to compare them with another cluster's. Default false. */
   readonly alwaysReadsSchemas?: boolean | undefined;
-  /** Name of the cluster, for people. */
   readonly cluster?: string | undefined;
   readonly timing?: Partial<SyncTiming> | undefined;
   readonly clock?: Clock | undefined;

@@ -44,7 +44,6 @@ export function apiServicesOf(parsed: readonly SnapshotApiService[]) {
   return { apiServices: [...byName.values()].sort(byGroupAndVersion), warnings };
 }
 
-/** @throws {ReadError} `InvalidDocument` for any other object */
 export function parseApiService(object: unknown): SnapshotApiService {
   const { spec, status } = checkedDocument(apiService, apiServicesPath, object);
   const { group, version } = spec;

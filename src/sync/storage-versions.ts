@@ -243,7 +243,6 @@ type StorageVersionHashes = NonNullable<ServedSet['storageVersionHashes']>;
 interface HashesRequest {
   readonly documents: ServerDocuments;
   readonly set: ServedSet;
-  /** Classic documents that have been read, by group version. */
   readonly resourceLists: ReadonlyMap<string, ParsedAPIResourceList> | undefined;
   readonly version: string | undefined;
   readonly signal: AbortSignal;

@@ -15,7 +15,6 @@ export interface Acquisition {
   readonly at: number;
 }
 
-/** An API server as the sync job knows it before reading it. */
 export interface ServerDescription
   extends Pick<SnapshotServer, 'id' | 'address' | 'url' | 'addressSource' | 'serverName' | 'hostname'> {
   /** When its process acquired its Lease, by its own clock, as all who watch Leases read it. */
