@@ -137,8 +137,10 @@ describe('the launcher of an installed package', () => {
     const built = join(directory, 'node_modules', 'mixed-version-proxy', 'dist', 'command');
     await mkdir(built, { recursive: true });
     for (const [file, ...words] of [
-      ['main.js', 'explain', '--server-id=a b'],
+      ['main.js', 'doctor', '--server-id=a b'],
       ['serve.js', 'serve', '--server-id=a b'],
+      ['status.js', 'status', '-o', 'wide'],
+      ['explain.js', 'explain', '--server-id=a b'],
     ] as const) {
       await writeFile(
         join(built, file),
