@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { askOverHttps, type HttpsResponse } from '../../node/destinations/https-client.ts';
+import { HttpsClient, type HttpsResponse } from '../../node/destinations/https-client.ts';
 import { parseRouterStatus, type RouterStatus } from '../../own-paths/status/status-schema.ts';
 import { sealedSnapshotLimit } from '../../snapshot/format/limits.ts';
 import { parseSnapshotText } from '../../snapshot/format/parse-snapshot.ts';
@@ -10,9 +10,7 @@ import { connectionError } from '../terminal/connection-error.ts';
 import { printable } from '../terminal/styled-text.ts';
 import type { RouterConnection } from './router-connection.ts';
 
-const longestResponse = 2 * sealedSnapshotLimit;
-/** Milliseconds. */
-const responseTimeout = 10_000;
+const limits = { responseTimeout: 10_000, longestResponse: 2 * sealedSnapshotLimit };
 
 /** @throws {CommandFailure} exit code 1 when the router does not tell. */
 export async function readStatus(connection: RouterConnection): Promise<RouterStatus> {
@@ -33,28 +31,25 @@ export async function readTable(connection: RouterConnection): Promise<RoutingTa
   return parsed.ok ? buildRoutingTable(parsed.snapshot) : undefined;
 }
 
+/** One connection for both requests, as a TLS handshake costs most. While it is idle it keeps no process alive. */
+const clients = new WeakMap<RouterConnection, HttpsClient>();
+
 /**
  * Asks a router for one of its own paths.
  * @param path below `/.mixed-version-proxy/`
  */
 async function ask(connection: RouterConnection, path: string): Promise<HttpsResponse> {
-  const { origin, headers, serverName, certificateAuthorities, clientCertificate } = connection;
+  const client =
+    clients.get(connection) ?? new HttpsClient(connection, { connectTimeout: limits.responseTimeout });
+  clients.set(connection, client);
   try {
-    return await askOverHttps({
-      origin,
-      path: `/.mixed-version-proxy/${path}`,
-      headers: ['accept', 'application/json', ...headers],
-      serverName,
-      certificateAuthorities,
-      clientCertificate,
-      responseTimeout,
-      longestResponse,
-    });
+    const headers = ['accept', 'application/json', ...connection.headers];
+    return await client.ask({ path: `/.mixed-version-proxy/${path}`, headers }, limits);
   } catch (cause) {
     const reason = connectionError(cause, {
       authorities: connection.authoritiesFrom,
       serverName: '--tls-server-name',
-      responseTimeout,
+      responseTimeout: limits.responseTimeout,
     });
     throw new CommandFailure(1, [`${nameOf(connection)} cannot be asked: ${reason}`], { cause });
   }

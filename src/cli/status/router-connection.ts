@@ -171,10 +171,6 @@ async function readKubeconfig(
     const credentials = await access.credentials();
     const { clientCertificate, headers } = credentials;
     const source = [kubeconfig, ...more].join(', ');
-    if (clientCertificate !== undefined) {
-      const { certificate, key } = clientCertificate;
-      parsePair({ pem: certificate, source }, { pem: key, source });
-    }
     const isNobody = clientCertificate === undefined && headers.length === 0;
     return {
       server: access.server,
