@@ -81,20 +81,15 @@ export function parseJsonText(text: string, maximumDepth: number): JsonTextResul
   }
 }
 
-const quote = 0x22;
 const backslash = 0x5c;
 
-/** Linear, looks at each character once. Counts brackets outside strings; malformed text may count either way. */
+/** Linear, looks at each character once or twice. Counts brackets outside strings; malformed text may count either way. */
 function isNestedDeeperThan(text: string, maximumDepth: number): boolean {
   let depth = 0;
-  let insideString = false;
   for (let index = 0; index < text.length; index++) {
     const code = text.charCodeAt(index);
-    if (insideString) {
-      if (code === backslash) index++;
-      else if (code === quote) insideString = false;
-    } else if (code === quote) {
-      insideString = true;
+    if (code === 0x22) {
+      index = endOfString(text, index);
     } else if (code === 0x7b || code === 0x5b) {
       if (++depth > maximumDepth) return true;
     } else if (code === 0x7d || code === 0x5d) {
@@ -102,6 +97,16 @@ function isNestedDeeperThan(text: string, maximumDepth: number): boolean {
     }
   }
   return false;
+}
+
+/** The place of its closing quote, which an even number of backslashes precedes; of a string that does not end, the text's. */
+function endOfString(text: string, start: number): number {
+  for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
+    let escapes = 0;
+    while (text.charCodeAt(end - 1 - escapes) === backslash) escapes++;
+    if (escapes % 2 === 0) return end;
+  }
+  return text.length;
 }
 
 function issue(message: string): JsonTextResult {

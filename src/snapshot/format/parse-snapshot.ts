@@ -147,8 +147,9 @@ class SnapshotReader extends StrictReader {
   /** Sets by key: of the snapshot before, and read from this one. */
   readonly #held: ReadonlyMap<string, ServedSet>;
   readonly #sets = new Map<string, ServedSet>();
-  /** Snapshots in memory hold one object for a group that several sets have: it is read once. */
+  /** A group that several sets have is read once: snapshots in memory hold one object for it, JSON one text. */
   readonly #groups = new Map<unknown, APIGroupDiscovery>();
+  readonly #groupsByText = new Map<string, APIGroupDiscovery>();
   #characters = 0;
 
   constructor(issues: IssueList, slice: TimeSlice, previous?: Snapshot) {
@@ -371,7 +372,12 @@ class SnapshotReader extends StrictReader {
     base: ServedSet | undefined,
   ): APIGroupDiscovery | undefined | Promise<APIGroupDiscovery | undefined> {
     if (typeof given !== 'number') {
-      return this.#groups.get(given) ?? checkedBefore(checkedGroups, given) ?? this.#group(given, path);
+      return (
+        this.#groups.get(given) ??
+        checkedBefore(checkedGroups, given) ??
+        this.#groupsByText.get(JSON.stringify(given)) ??
+        this.#group(given, path)
+      );
     }
     const group = base?.discovery?.[given];
     if (group === undefined) {
@@ -413,6 +419,7 @@ class SnapshotReader extends StrictReader {
     const group = versions === undefined ? { metadata } : { metadata, versions };
     checkedGroups.set(group, group);
     this.#groups.set(input, group);
+    this.#groupsByText.set(JSON.stringify(input), group);
     return group;
   }
 
