@@ -3,41 +3,19 @@ import type { ServerHealth } from '../../health/server-health.ts';
 import { AssertionTooLargeError } from '../../identity/assertion/assertion-signer.ts';
 import { type Destination, foundNoConnection, TransportError } from '../../request/destination.ts';
 import { auditIdOf } from '../../request/headers.ts';
-import { canBeSentAgain, isRead } from '../../request/inbound.ts';
+import { isRead } from '../../request/inbound.ts';
 import type { AttemptFailure } from '../../request/request-record.ts';
 import type { AdmittedRequest, Router, Send } from '../../request/router.ts';
-import {
-  type Outcome,
-  ownResponse,
-  type Refusal,
-  type ResponseToSend,
-  type SendResult,
-} from '../../request/transport.ts';
+import { type Outcome, ownResponse, type ResponseToSend, type SendResult } from '../../request/transport.ts';
 import type { DecisionReason } from '../../routing/decision.ts';
 import { FailureLog, type Logger } from '../../runtime/logger.ts';
 import type { RoutingServer, RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
-import {
-  isEverybodys,
-  isServedBySnapshot,
-  reasonOf,
-  servedSetsChanging,
-  toldToPeer,
-} from './judge-response.ts';
-import {
-  type Failed,
-  maySafelyTryAnother,
-  type NoResponse,
-  noResponse,
-  type OthersToAsk,
-  othersToAsk,
-  type RetryBudget,
-  ServedNowhere,
-} from './other-servers.ts';
+import { isEverybodys, isServedBySnapshot, toldToPeer } from './judge-response.ts';
+import { type Failed, type NoResponse, type RetryBudget, ServedNowhere } from './other-servers.ts';
 import { buildOutboundRequest, type OutboundHints, type OutboundOptions, passesThrough } from './outbound.ts';
 import {
   type Candidates,
   type Choice,
-  everyCandidate,
   ServerChoice,
   type ServerLoad,
   type ServerState,
@@ -46,7 +24,6 @@ import {
   addressUnknown,
   knowledgeMissing,
   preferredVersionUnavailable,
-  retryAfterSeconds,
   serverNotReady,
   unavailable,
 } from './undelivered.ts';
@@ -76,7 +53,7 @@ const anyServerResponds: ReadonlySet<string> = new Set<DecisionReason>([
 /** The last part of every request's way: choose, stamp, send; ask others where `othersToAsk` says so. */
 export function createDelivery(options: DeliveryOptions): Router['deliver'] {
   const { local, load, health, retryBudget: budget, random, logger } = options;
-  const { othersThanLocal, isOutdated, isServedByDepartedServer } = options;
+  const { othersThanLocal } = options;
   const state: ServerState = {
     inFlight: (id) => load.inFlight(id),
     mayBeAsked(id) {
@@ -104,13 +81,6 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     const others = options.routingTable.current()?.reachable.length ?? 0;
     if (others <= 1 || !isEverybodys(request)) return false;
     return !servedNowhere.has(request.requestInfo) || health?.allSettled() !== undefined;
-  }
-
-  /** Whether nobody is known to serve it, and a server may have been started with it a moment ago. */
-  function mayBeServedByUnknown({ decision }: AdmittedRequest): boolean {
-    if (reasonOf(decision) !== 'NotServedByAnyServer') return false;
-    const servers = options.routingTable.current()?.servers ?? [];
-    return servers.some(({ id }) => health?.mayBeStarting(id) === true);
   }
 
   function noteVersion({ inbound, requestInfo }: AdmittedRequest, { otherVersion }: Choice): void {
@@ -164,7 +134,10 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     );
   }
 
-  /** @param first the server that was asked, if it is among the candidates */
+  /**
+   * In a module of its own: a Worker loads it with the first request that a server has failed (docs/decisions/0008).
+   * @param first the server that was asked, if it is among the candidates
+   */
   async function askOthers(
     request: AdmittedRequest,
     candidates: Candidates,
@@ -172,61 +145,18 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     failed: Failed,
     send: Send,
   ): Promise<Outcome> {
-    const { inbound, decision, requestInfo } = request;
-    const rule = othersToAsk(request, failed);
-    const isServed = isServedBySnapshot(decision);
-    const { apiGroup, resource } = requestInfo;
-    logger.debug({ apiGroup, resource, others: rule.atMost }, 'A server failed a request');
-    const asked: RoutingServer[] = first === undefined ? [] : [first];
-    const denying = new Set(isNotServed(failed) && first !== undefined ? [first] : []);
-    let last = failed;
-    // Who has just been lost may have come back with it.
-    if (isNotServed(failed) && !isServed) await health?.allSettled();
-    for (let count = 0; count < rule.atMost; count++) {
-      const next = chooseOther(candidates, asked, rule);
-      // A body that was too large to be kept has gone to the first one.
-      if (next?.destination === undefined || !canBeSentAgain(inbound)) break;
-      if (comesTooSoon(request, candidates, next)) break;
-      // The local server's substitutes were found just now; these, before the first of them was waited for.
-      if (first !== undefined && isOutdated(request)) break;
-      if (rule.isFromBudget && !budget.withdraw()) break;
-      asked.push(next.server);
-      noteVersion(request, next);
-      const hints = { othersMayServe: othersMayServe(request) };
-      const result = await attempt<Outcome | Failed>(request, next.destination, send, hints, (each) => each);
-      if (!isFailed(result)) return result;
-      if (isNotServed(result)) denying.add(next.server);
-      // An object that does not exist, as far as the length of the response can tell.
-      if (isNotServed(result) && !result.isCertain) return ownResponse(result.response);
-      // A server that is down says nothing about what the first one denied.
-      const isOver = result.kind === 'no response' && !maySafelyTryAnother(request, result.error);
-      if (rule.atMost === 1 || isOver) last = result;
-      if (isOver) break;
-    }
-    if (isServed || !isNotServed(last)) {
-      const isServedElsewhere =
-        (first === undefined && !isNotServed(failed)) ||
-        everyCandidate(candidates).some((candidate) => !denying.has(candidate)) ||
-        isServedByDepartedServer(request);
-      return ownResponse(givenUp(request, last, isServed && isServedElsewhere));
-    }
-    if (mayBeServedByUnknown(request)) {
-      inbound.record?.turnedAway('ServerNotReady');
-      return ownResponse(unavailable('ServerNotKnown'));
-    }
-    if (isNotServed(failed) && denying.size > (first === undefined ? 0 : 1)) servedNowhere.add(requestInfo);
-    return ownResponse(last.response);
-  }
-
-  function chooseOther(
-    candidates: Candidates,
-    asked: readonly RoutingServer[],
-    { onlyHealthy }: OthersToAsk,
-  ): Choice | undefined {
-    const left = candidates.candidates.filter((candidate) => !asked.includes(candidate));
-    const next = choice.choose({ ...candidates, candidates: left }, asked.at(-1));
-    if (next === undefined || asked.includes(next.server)) return undefined;
-    return onlyHealthy && state.mayBeAsked(next.server.id) !== 'first' ? undefined : next;
+    const others = await import('./ask-others.ts');
+    const asking = {
+      ...options,
+      choice,
+      state,
+      servedNowhere,
+      othersMayServe,
+      comesTooSoon,
+      noteVersion,
+      attempt,
+    };
+    return others.askOthers(asking, request, candidates, first, failed, send);
   }
 
   function deliverToLocal(request: AdmittedRequest, destination: Destination, send: Send): Promise<Outcome> {
@@ -368,24 +298,6 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
         return Promise.resolve(ownResponse(unavailable(decision.reason)));
     }
   }
-}
-
-function isFailed(result: Outcome | Failed): result is Failed {
-  return result.kind === 'refusal' || result.kind === 'no response';
-}
-
-function isNotServed(failed: Failed): failed is Refusal {
-  return failed.kind === 'refusal' && failed.reason === 'NotServed';
-}
-
-/** @param isServedElsewhere another server should serve it */
-function givenUp(request: AdmittedRequest, last: Failed, isServedElsewhere: boolean): Response {
-  if (last.kind === 'refusal') {
-    const isChanging = isNotServed(last) && isServedElsewhere;
-    return isChanging ? servedSetsChanging(retryAfterSeconds) : last.response;
-  }
-  const response = noResponse(request, last.error);
-  return last.error.mayHaveBeenProcessed ? response : toldToPeer(request, response);
 }
 
 function failureOf(error: unknown): AttemptFailure {

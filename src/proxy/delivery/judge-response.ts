@@ -240,12 +240,3 @@ export function reasonOf(decision: Decision): DecisionReason {
   if (decision.versions?.ofEveryServer === true) return 'CustomResource';
   return decision.inPlaceOf ?? decision.reason;
 }
-
-/** Not knowing is not the same as not existing: the next snapshot tells. */
-export function servedSetsChanging(retryAfterSeconds: number): Response {
-  return statusResponse(
-    'ServiceUnavailable',
-    'what the API servers serve is changing, and it is not known yet which of them serves this resource, please try again; the request was not carried out',
-    { retryAfterSeconds },
-  );
-}

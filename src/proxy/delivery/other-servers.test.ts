@@ -5,7 +5,8 @@ import { parseRequestInfo } from '../../apimachinery/request-info.ts';
 import { TransportError, type TransportErrorCode } from '../../request/destination.ts';
 import type { AdmittedRequest } from '../../request/router.ts';
 import type { DecisionReason } from '../../routing/decision.ts';
-import { maySafelyTryAnother, othersToAsk, RetryBudget } from './other-servers.ts';
+import { maySafelyTryAnother, othersToAsk } from './ask-others.ts';
+import { RetryBudget } from './other-servers.ts';
 
 const failed = (code: TransportErrorCode, mayHaveBeenProcessed: boolean) =>
   new TransportError(code, 'no response', { mayHaveBeenProcessed });

@@ -35,6 +35,12 @@ const serverNotKnown = (): Response =>
     'an API server was lost or started a moment ago, and what it serves is not known yet, please try again; the request was not carried out',
   );
 
+/** Not knowing is not the same as not existing: the next snapshot tells. */
+export const servedSetsChanging = (): Response =>
+  tryAgain(
+    'what the API servers serve is changing, and it is not known yet which of them serves this resource, please try again; the request was not carried out',
+  );
+
 const serverDeparted = (): Response =>
   tryAgain(
     'the API server that serves this resource has been stopped and may come back, please try again; the request was not carried out',

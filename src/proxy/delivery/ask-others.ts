@@ -1,0 +1,225 @@
+import { firstHeader } from '../../apimachinery/raw-headers.ts';
+import type { RequestInfo } from '../../apimachinery/request-info.ts';
+import { statusResponse } from '../../apimachinery/status.ts';
+import type { ServerHealth } from '../../health/server-health.ts';
+import type { Destination, TransportError } from '../../request/destination.ts';
+import { announcesBody, canBeSentAgain, type InboundRequest, isRead } from '../../request/inbound.ts';
+import type { AdmittedRequest, Send } from '../../request/router.ts';
+import { type Outcome, ownResponse, type Refusal } from '../../request/transport.ts';
+import type { Logger } from '../../runtime/logger.ts';
+import type { RoutingServer, RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
+import { isServedBySnapshot, reasonOf, toldToPeer } from './judge-response.ts';
+import type { Failed, RetryBudget, ServedNowhere } from './other-servers.ts';
+import type { OutboundHints } from './outbound.ts';
+import {
+  type Candidates,
+  type Choice,
+  everyCandidate,
+  type ServerChoice,
+  type ServerState,
+} from './server-choice.ts';
+import { retryAfterSeconds, servedSetsChanging, unavailable } from './undelivered.ts';
+
+/** What the delivery of requests does for the first server, and for others alike. */
+export interface Asking {
+  readonly health?: ServerHealth | undefined;
+  readonly retryBudget: RetryBudget;
+  readonly routingTable: { current(): RoutingTable | undefined };
+  readonly isOutdated: (request: AdmittedRequest) => boolean;
+  readonly isServedByDepartedServer: (request: AdmittedRequest) => boolean;
+  readonly logger: Logger;
+  readonly choice: ServerChoice;
+  readonly state: ServerState;
+  readonly servedNowhere: ServedNowhere;
+  othersMayServe(request: AdmittedRequest): boolean;
+  comesTooSoon(request: AdmittedRequest, candidates: Candidates, next: Choice): boolean;
+  noteVersion(request: AdmittedRequest, choice: Choice): void;
+  attempt<Result>(
+    request: AdmittedRequest,
+    destination: Destination,
+    send: Send,
+    hints: OutboundHints,
+    otherwise: (failed: Failed) => Result,
+  ): Promise<Outcome | Result>;
+}
+
+/** @param first the server that was asked, if it is among the candidates */
+export async function askOthers(
+  asking: Asking,
+  request: AdmittedRequest,
+  candidates: Candidates,
+  first: RoutingServer | undefined,
+  failed: Failed,
+  send: Send,
+): Promise<Outcome> {
+  const { inbound, decision, requestInfo } = request;
+  const { health, retryBudget, servedNowhere } = asking;
+  const rule = othersToAsk(request, failed);
+  const isServed = isServedBySnapshot(decision);
+  const { apiGroup, resource } = requestInfo;
+  asking.logger.debug({ apiGroup, resource, others: rule.atMost }, 'A server failed a request');
+  const asked: RoutingServer[] = first === undefined ? [] : [first];
+  const denying = new Set(isNotServed(failed) && first !== undefined ? [first] : []);
+  let last = failed;
+  // Who has just been lost may have come back with it.
+  if (isNotServed(failed) && !isServed) await health?.allSettled();
+  for (let count = 0; count < rule.atMost; count++) {
+    const next = chooseOther(asking, candidates, asked, rule);
+    // A body that was too large to be kept has gone to the first one.
+    if (next?.destination === undefined || !canBeSentAgain(inbound)) break;
+    if (asking.comesTooSoon(request, candidates, next)) break;
+    // The local server's substitutes were found just now; these, before the first of them was waited for.
+    if (first !== undefined && asking.isOutdated(request)) break;
+    if (rule.isFromBudget && !retryBudget.withdraw()) break;
+    asked.push(next.server);
+    asking.noteVersion(request, next);
+    const hints = { othersMayServe: asking.othersMayServe(request) };
+    const result = await asking.attempt(request, next.destination, send, hints, (each) => each);
+    if (!isFailed(result)) return result;
+    if (isNotServed(result)) denying.add(next.server);
+    // An object that does not exist, as far as the length of the response can tell.
+    if (isNotServed(result) && !result.isCertain) return ownResponse(result.response);
+    // A server that is down says nothing about what the first one denied.
+    const isOver = result.kind === 'no response' && !maySafelyTryAnother(request, result.error);
+    if (rule.atMost === 1 || isOver) last = result;
+    if (isOver) break;
+  }
+  if (isServed || !isNotServed(last)) {
+    const isServedElsewhere =
+      (first === undefined && !isNotServed(failed)) ||
+      everyCandidate(candidates).some((candidate) => !denying.has(candidate)) ||
+      asking.isServedByDepartedServer(request);
+    return ownResponse(givenUp(request, last, isServed && isServedElsewhere));
+  }
+  if (mayBeServedByUnknown(asking, request)) {
+    inbound.record?.turnedAway('ServerNotReady');
+    return ownResponse(unavailable('ServerNotKnown'));
+  }
+  if (isNotServed(failed) && denying.size > (first === undefined ? 0 : 1)) servedNowhere.add(requestInfo);
+  return ownResponse(last.response);
+}
+
+function chooseOther(
+  { choice, state }: Asking,
+  candidates: Candidates,
+  asked: readonly RoutingServer[],
+  { onlyHealthy }: OthersToAsk,
+): Choice | undefined {
+  const left = candidates.candidates.filter((candidate) => !asked.includes(candidate));
+  const next = choice.choose({ ...candidates, candidates: left }, asked.at(-1));
+  if (next === undefined || asked.includes(next.server)) return undefined;
+  return onlyHealthy && state.mayBeAsked(next.server.id) !== 'first' ? undefined : next;
+}
+
+/** Whether nobody is known to serve it, and a server may have been started with it a moment ago. */
+function mayBeServedByUnknown({ routingTable, health }: Asking, { decision }: AdmittedRequest): boolean {
+  if (reasonOf(decision) !== 'NotServedByAnyServer') return false;
+  const servers = routingTable.current()?.servers ?? [];
+  return servers.some(({ id }) => health?.mayBeStarting(id) === true);
+}
+
+interface OthersToAsk {
+  /** How many others, at most. 0: what came back is the end. */
+  readonly atMost: number;
+  /** Each is withdrawn from the budget of second tries: a struggling cluster must not get double load. */
+  readonly isFromBudget: boolean;
+  /** A server that is down has no word in it. */
+  readonly onlyHealthy: boolean;
+}
+
+const nobody: OthersToAsk = { atMost: 0, isFromBudget: false, onlyHealthy: false };
+/** The first server had nothing to do: nothing was carried out, of a write neither. */
+const anotherOne: OthersToAsk = { atMost: 1, isFromBudget: false, onlyHealthy: false };
+const anotherFromBudget: OthersToAsk = { atMost: 1, isFromBudget: true, onlyHealthy: false };
+/** What they deny, too, is believed. */
+const someHealthyOnes: OthersToAsk = { atMost: 3, isFromBudget: false, onlyHealthy: true };
+
+/**
+ * What came back × was it processed × method and body. In each case the body must be there to be sent again
+ * (`canBeSentAgain`).
+ *
+ * - The server ends, or is down behind its router: another one, writes too.
+ * - It does not serve what the snapshot says it serves: another one, writes too.
+ * - It does not serve what is the same for all servers (a custom resource, an aggregated API, what nobody is known to serve):
+ *   up to three others. It may have been started just now, or another one may know a new definition before it.
+ * - It did not respond, and provably did not process the request: another one, writes too, within the budget.
+ * - It did not respond, and may have processed the request: another one for a read without a body, within the budget. A write
+ *   is never sent twice (RFC 9110 section 9.2.2).
+ */
+export function othersToAsk(request: AdmittedRequest, failed: Failed): OthersToAsk {
+  if (failed.kind === 'no response') {
+    return maySafelyTryAnother(request, failed.error) ? anotherFromBudget : nobody;
+  }
+  if (failed.reason === 'Unavailable' || isServedBySnapshot(request.decision)) return anotherOne;
+  return someHealthyOnes;
+}
+
+interface RepeatableRequest {
+  readonly inbound: Pick<InboundRequest, 'method' | 'headers'>;
+  readonly requestInfo: Pick<RequestInfo, 'subresource'>;
+}
+
+export function maySafelyTryAnother(request: RepeatableRequest, error: TransportError): boolean {
+  // A head that is too large for one server may end the connections of the next, too.
+  if (error.code === 'ClientGone' || error.code === 'RequestHeaderFieldsTooLarge') return false;
+  if (!error.mayHaveBeenProcessed) return true;
+  const { inbound } = request;
+  return isRead(inbound.method) && !announcesBody(inbound) && !mayRunCommand(request);
+}
+
+/** Connected to with GET over WebSockets: the command would run twice (pkg/registry/core/pod/rest/subresources.go). */
+const connecting: ReadonlySet<string> = new Set(['exec', 'attach', 'portforward']);
+
+/** Behind the subresource `proxy` of a node is its kubelet, with an exec of its own. */
+function mayRunCommand({ inbound, requestInfo: { subresource } }: RepeatableRequest): boolean {
+  if (connecting.has(subresource)) return true;
+  return subresource === 'proxy' && firstHeader(inbound.headers, 'upgrade') !== undefined;
+}
+
+/**
+ * Never names an address. Retry-After only where asking again is safe: client-go repeats every request that gets 5xx and
+ * Retry-After, writes included (k8s.io/client-go rest/with_retry.go).
+ */
+function noResponse(request: AdmittedRequest, error: TransportError): Response {
+  if (error.code === 'RequestHeaderFieldsTooLarge') {
+    return statusResponse(
+      error.code,
+      'the header of this request is larger than the API server that serves this resource takes, please send less of it',
+    );
+  }
+  // RFC 9110 section 15.6.3: there was a response, and it cannot be used.
+  const isInvalid = error.code === 'InvalidResponse';
+  const message = isInvalid
+    ? 'the API server that serves this resource gave a response that is not valid HTTP, or larger than a router takes; the request may have been carried out'
+    : error.mayHaveBeenProcessed
+      ? 'the API server that serves this resource did not respond; the request may have been carried out'
+      : 'the API server that serves this resource could not be reached, or did not process the request; the request was not carried out';
+  const isSafe = maySafelyTryAnother(request, error);
+  return statusResponse(isInvalid ? 'BadGateway' : 'ServiceUnavailable', message, {
+    ...(isSafe ? { retryAfterSeconds } : {}),
+    causes: [
+      {
+        reason: error.code,
+        message: isInvalid ? 'an invalid response of the destination' : 'no response from the destination',
+      },
+    ],
+  });
+}
+
+function isFailed(result: Outcome | Failed): result is Failed {
+  return result.kind === 'refusal' || result.kind === 'no response';
+}
+
+function isNotServed(failed: Failed): failed is Refusal {
+  return failed.kind === 'refusal' && failed.reason === 'NotServed';
+}
+
+/** @param isServedElsewhere another server should serve it */
+function givenUp(request: AdmittedRequest, last: Failed, isServedElsewhere: boolean): Response {
+  if (last.kind === 'refusal') {
+    const isChanging = isNotServed(last) && isServedElsewhere;
+    return isChanging ? servedSetsChanging() : last.response;
+  }
+  const response = noResponse(request, last.error);
+  return last.error.mayHaveBeenProcessed ? response : toldToPeer(request, response);
+}
