@@ -152,7 +152,7 @@ export function strict<Entries extends v.ObjectEntries>(entries: Entries) {
 /** At most `maximum` items; a longer array is refused before its items are checked. */
 export function listOf<Item extends v.GenericSchema>(item: Item, maximum: number) {
   return v.pipe(
-    v.array(v.unknown(), expected('an array')),
+    v.custom<readonly unknown[]>(Array.isArray, expected('an array')),
     v.check((items) => items.length <= maximum, `must have at most ${maximum} items`),
     v.array(item),
   );

@@ -1,17 +1,10 @@
 import { firstHeader } from '../../apimachinery/raw-headers.ts';
 import type { RequestInfo } from '../../apimachinery/request-info.ts';
-import { statusResponse } from '../../apimachinery/status.ts';
 import type { AdmittedRequest } from '../../request/router.ts';
-import {
-  type OutboundRequest,
-  ownResponse,
-  type Refusal,
-  type ResponseHead,
-  type ResponseToSend,
-} from '../../request/transport.ts';
+import type { OutboundRequest, Refusal, ResponseHead } from '../../request/transport.ts';
 import { isClusterPath } from '../../routing/decide.ts';
 import type { Decision, DecisionReason } from '../../routing/decision.ts';
-import { knowledgeMissing, serverNotReady } from './undelivered.ts';
+import { serverNotReady } from './undelivered.ts';
 
 /**
  * What kube-apiserver responds with once it waits for its last requests, to every other one and before it looks at it
@@ -72,27 +65,6 @@ export function refusalOfUnavailableServer(
     'x-content-type-options': 'nosniff',
   };
   return unavailable(new Response(shuttingDownStatus, { status, headers: copied }));
-}
-
-/**
- * The response in place of a destination's that declines an upgrade; `undefined` passes it on. Of a redirect nothing is
- * followed or passed on (CVE-2020-8559).
- */
-export function refuseDeclinedUpgrade(
-  request: Pick<AdmittedRequest, 'decision' | 'requestInfo'>,
-  head: ResponseHead,
-): ResponseToSend | Refusal | undefined {
-  const { status } = head;
-  if (status === 404 && request.decision.reason === 'NoSnapshot') return ownResponse(knowledgeMissing());
-  const refusal = refusalOfUnavailableServer(request, head);
-  if (refusal !== undefined) return refusal;
-  if (status < 300 || status > 399) return undefined;
-  return ownResponse(
-    statusResponse(
-      'ServiceUnavailable',
-      'the API server that serves this resource responded to the upgrade with a redirect',
-    ),
-  );
 }
 
 type NamedRequest = Pick<RequestInfo, 'apiGroup' | 'resource' | 'subresource' | 'name'>;

@@ -27,38 +27,20 @@ function parseIPv4(text: string): IpAddress | undefined {
   return { family: 4, bits };
 }
 
-/** RFC 4291 section 2.2, without brackets and without a zone. */
+/** RFC 4291 section 2.2, without brackets and without a zone: what a URL writes as groups of one spelling. */
 function parseIPv6(text: string): IpAddress | undefined {
-  const halves = text.split('::');
-  if (text.length > 45 || halves.length > 2) return undefined;
-  const head = groupsOf(halves[0] ?? '', halves.length === 1);
-  const tail = halves.length === 2 ? groupsOf(halves[1] ?? '', true) : [];
-  if (head === undefined || tail === undefined) return undefined;
-  const missing = 8 - head.length - tail.length;
-  // `::` stands for one group at the least (RFC 5952 section 4.2.2 on writing it; 4291 says "one or more").
-  if (halves.length === 1 ? missing !== 0 : missing < 1) return undefined;
-  const groups = [...head, ...new Array<bigint>(missing).fill(0n), ...tail];
-  return { family: 6, bits: groups.reduce((bits, group) => (bits << 16n) | group, 0n) };
+  // A URL would pass over white space.
+  if (!/^[\da-f:.]{2,45}$/i.test(text) || !URL.canParse(`http://[${text}]`)) return undefined;
+  const [head = '', tail] = new URL(`http://[${text}]`).hostname.slice(1, -1).split('::');
+  const before = head.split(':');
+  const after = tail?.split(':') ?? [];
+  const zeros = new Array<string>(8 - before.length - after.length).fill('0');
+  const groups = tail === undefined ? before : [...before, ...zeros, ...after];
+  return { family: 6, bits: BigInt(`0x${groups.map((group) => group.padStart(4, '0')).join('')}`) };
 }
 
 export function parseIpAddress(text: string): IpAddress | undefined {
   return text.includes(':') ? parseIPv6(text) : parseIPv4(text);
-}
-
-function groupsOf(text: string, mayEndInIPv4: boolean): bigint[] | undefined {
-  if (text === '') return [];
-  const groups: bigint[] = [];
-  const parts = text.split(':');
-  for (const [index, part] of parts.entries()) {
-    if (/^[0-9a-f]{1,4}$/i.test(part)) {
-      groups.push(BigInt(`0x${part}`));
-      continue;
-    }
-    const embedded = mayEndInIPv4 && index === parts.length - 1 ? parseIPv4(part) : undefined;
-    if (embedded === undefined) return undefined;
-    groups.push(embedded.bits >> 16n, embedded.bits & 0xffffn);
-  }
-  return groups;
 }
 
 export interface Cidr {

@@ -14,33 +14,15 @@ export function checkAcceptance(snapshot: Snapshot, policy: AddressPolicy, now: 
   const issues = new IssueList();
   const future = futureIssue(snapshot.metadata.createdAt, now);
   if (future !== undefined) issues.add('metadata.createdAt', future);
-  const refused = snapshot.servers.flatMap((server, index) =>
-    (['address', 'url'] as const).flatMap((field) => {
+  for (const [index, server] of snapshot.servers.entries()) {
+    for (const field of ['address', 'url'] as const) {
       const text = server[field];
       const reason = text === undefined ? undefined : checkServerAddress(text, policy);
-      return reason === undefined ? [] : [{ id: server.id, path: `servers[${index}].${field}`, reason }];
-    }),
-  );
-  // What to change is told once, however many servers it is about. These are known by their IDs, and each has its path.
-  for (const [reason, alike] of Map.groupBy(refused, (issue) => issue.reason)) {
-    for (const [index, { path }] of alike.entries()) {
-      const message =
-        index === 0
-          ? `the address of ${named(alike)} ${reason}`
-          : `is refused for the same reason as ${alike[0]?.path}`;
-      issues.add(path, message);
+      if (reason !== undefined)
+        issues.add(`servers[${index}].${field}`, `the address of ${server.id} ${reason}`);
     }
   }
   return issues.toArray();
-}
-
-/** Servers that an error names. */
-const namedServers = 5;
-
-function named(servers: readonly { readonly id: string }[]): string {
-  const more = servers.length - namedServers;
-  const ids = servers.slice(0, namedServers).map(({ id }) => id);
-  return `${ids.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }
 
 /**

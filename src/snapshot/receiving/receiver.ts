@@ -39,11 +39,6 @@ export interface RefusedPush {
   readonly at: number;
 }
 
-export type RestoreResult =
-  | { readonly result: 'restored'; readonly generation: number; readonly createdAt: number }
-  | { readonly result: 'empty' }
-  | { readonly result: 'refused'; readonly error: Error };
-
 /** A push that was taken. */
 export interface Acceptance {
   /** `unchanged`: it was held already. */
@@ -203,36 +198,24 @@ export class SnapshotReceiver {
     });
   }
 
-  /**
-   * Puts the stored snapshot in use, through the same checks as a pushed one. For the start: what is in use
-   * already is not replaced by something older. Never rejects: a store that cannot be read must not keep a
-   * router from starting, it is a result.
-   */
-  restore(): Promise<RestoreResult> {
-    return this.#inTurn(async () => {
-      try {
-        const stored = await this.options.store?.load();
-        if (stored === undefined) return { result: 'empty' };
-        const held = await this.check(stored);
-        requireRising(held.table.generation, this.held);
-        this.use(held);
-        const { generation, createdAt } = held.table;
-        return { result: 'restored', generation, createdAt };
-      } catch (error) {
-        const reason = error instanceof Error ? error : new Error(String(error));
-        this.#logger.warn({ err: reason }, 'The stored snapshot cannot be used');
-        return { result: 'refused', error: reason };
-      }
-    });
+  /** As `adopt`, of what the store has: for the start. */
+  restore(): Promise<void> {
+    return this.#adopt(async () => this.options.store?.load());
   }
 
   /**
-   * Takes over what another receiver has put into a store that both share: its snapshot if it is newer than the one in
-   * use, its renewal if that is later. Same checks as for a push; what fails them changes nothing and is logged.
+   * Takes over what has been stored: the snapshot if it is newer than the one in use, its renewal if that is later. Same
+   * checks as for a push; what fails them changes nothing and is logged. Never rejects.
    */
   adopt(stored: StoredSnapshot): Promise<void> {
+    return this.#adopt(async () => stored);
+  }
+
+  #adopt(read: () => Promise<StoredSnapshot | undefined>): Promise<void> {
     return this.#inTurn(async () => {
       try {
+        const stored = await read();
+        if (stored === undefined) return;
         const next = await this.check(stored);
         const held = this.held;
         const isSame = held !== undefined && held.digest === next.digest;
