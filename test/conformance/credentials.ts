@@ -1,47 +1,23 @@
 import type { ConnectionOptions } from 'node:tls';
 import { generateSigningKey, signingKeyOf } from '../../src/snapshot/signing/seal.ts';
 import { assertionKeysFile, type Speaker, speaker } from '../support/assertions.ts';
-import { type CertificatePair, createAuthority } from '../support/certificates.ts';
+import { clientTls as tlsOf } from '../support/security/certificates.ts';
 import { tokenSigner } from '../support/token-signer.ts';
 import type { ClientCertificate } from './wire/exchange.ts';
 
-/** Signs serving certificates of the router and of API servers, and the certificates of users. */
-export const clusterAuthority = await createAuthority('kubernetes');
-/** Signs front proxies. */
-export const frontProxyAuthority = await createAuthority('kubernetes-front-proxy-ca');
+export {
+  clusterAuthority,
+  frontProxyAuthority,
+  proxyClientPair as frontProxyPair,
+  servingPair as serverPair,
+} from '../support/security/certificates.ts';
 
 /** Common name of the certificate that a router proves itself to servers with. */
 export const frontProxyName = 'front-proxy-client';
-export const frontProxyPair = await frontProxyAuthority.issue({
-  commonName: frontProxyName,
-  usage: 'client',
-});
-
-/**
- * Of the router and of every API server: `kubernetes.default.svc` for runtimes that can name what a certificate
- * has to carry, the address for those that cannot.
- */
-export const serverPair = await clusterAuthority.issue({
-  commonName: 'server',
-  dnsNames: ['kubernetes.default.svc', 'localhost'],
-  ipAddresses: ['127.0.0.1'],
-  usage: 'server',
-});
-
-export const clientPairs: Readonly<Record<ClientCertificate, CertificatePair>> = {
-  alice: await clusterAuthority.issue({ commonName: 'alice', organizations: ['dev'], usage: 'client' }),
-  admin: await clusterAuthority.issue({
-    commonName: 'admin',
-    organizations: ['system:masters'],
-    usage: 'client',
-  }),
-};
 
 /** What the connection of such a client is made with; without a certificate, none is presented. */
 export function clientTls(certificate: ClientCertificate | undefined): ConnectionOptions {
-  const pair = certificate === undefined ? undefined : clientPairs[certificate];
-  const ca = clusterAuthority.certificate;
-  return pair === undefined ? { ca } : { ca, cert: pair.chain, key: pair.privateKey };
+  return tlsOf(certificate ?? 'nobody');
 }
 
 const generatedSnapshotKey = await generateSigningKey('EdDSA');

@@ -10,6 +10,7 @@ import { ApiClient } from './api-client.ts';
 import { loadClusterAccess } from './cluster-access.ts';
 import { type ListedServer, openServers } from './run-sync.ts';
 
+const { signal } = new AbortController();
 const soon = { initialMilliseconds: 5, maximumMilliseconds: 20 };
 const timing: SyncParts['timing'] = { interval: 20, settle: 5, longestWait: 500, readBackOff: soon };
 
@@ -78,6 +79,17 @@ async function syncing(
   };
 }
 
+/** A cluster of two servers, and a sync job that has found both. */
+async function syncingTwo(context: TestContext, versionOfB: '1.26' | '1.36' = '1.36') {
+  const cluster = await exampleCluster(context);
+  const a = await cluster.start('cp-a', '1.36');
+  const b = await cluster.start('cp-b', versionOfB);
+  const kubeconfig = await cluster.kubeconfig(a.url);
+  const job = await syncing(context, kubeconfig);
+  await eventually(() => job.ids().length === 2);
+  return { cluster, a, b, kubeconfig, ...job };
+}
+
 /** Once both of two servers have been found, no snapshot is without one of them. */
 function assertBothStayed(taken: readonly Snapshot[]): void {
   const counts = taken.map(({ servers }) => servers.length);
@@ -112,12 +124,7 @@ test('a server that appears is in the snapshot, by either generation of its Leas
 });
 
 test('a server that is shut down and returns as another version is departed, then that version', async (context) => {
-  const cluster = await exampleCluster(context);
-  const a = await cluster.start('cp-a', '1.36');
-  const b = await cluster.start('cp-b', '1.26');
-  const kubeconfig = await cluster.kubeconfig(a.url);
-  const first = await syncing(context, kubeconfig);
-  await eventually(() => first.ids().length === 2);
+  const { cluster, b, kubeconfig, ...first } = await syncingTwo(context, '1.26');
   await cluster.close(b);
   await eventually(() => first.server(b.serverId)?.departedAt !== undefined);
   assert.ok(first.serves(b.serverId, 'flowcontrol.apiserver.k8s.io.flowschemas', 'v1beta3'));
@@ -140,11 +147,7 @@ test('a server that is shut down and returns as another version is departed, the
 });
 
 test('a server that was restarted with other group versions is read again, and never departs', async (context) => {
-  const cluster = await exampleCluster(context);
-  const a = await cluster.start('cp-a', '1.36');
-  const b = await cluster.start('cp-b', '1.26');
-  const { ids, server, serves, taken } = await syncing(context, await cluster.kubeconfig(a.url));
-  await eventually(() => ids().length === 2);
+  const { cluster, b, server, serves, taken } = await syncingTwo(context, '1.26');
   await cluster.kill(b);
   cluster.removeLease(b.serverId);
   const upgraded = await cluster.start('cp-b', '1.36', { port: b.port });
@@ -216,11 +219,7 @@ test('an extension API server and a custom resource show as soon as their object
 });
 
 test('while the API that is watched through is away, another server is watched through', async (context) => {
-  const cluster = await exampleCluster(context);
-  const a = await cluster.start('cp-a', '1.36');
-  const b = await cluster.start('cp-b', '1.36');
-  const { ids, server } = await syncing(context, await cluster.kubeconfig(a.url));
-  await eventually(() => ids().length === 2);
+  const { cluster, a, b, ids, server } = await syncingTwo(context);
   await cluster.kill(a);
   const c = await cluster.start('cp-c', '1.36');
   await eventually(() => server(c.serverId) !== undefined);
@@ -229,12 +228,8 @@ test('while the API that is watched through is away, another server is watched t
 });
 
 test('a control plane that stops and returns without its history is read correctly', async (context) => {
-  const cluster = await exampleCluster(context);
-  const a = await cluster.start('cp-a', '1.36');
-  const b = await cluster.start('cp-b', '1.36');
   // The grace is the default: a short one may be over before the first server that is back has been read.
-  const { ids, server, loop, taken } = await syncing(context, await cluster.kubeconfig(a.url));
-  await eventually(() => ids().length === 2);
+  const { cluster, a, b, server, loop, taken } = await syncingTwo(context);
   await Promise.all([cluster.kill(a), cluster.kill(b)]);
   await eventually(() => loop.status().warnings.some((warning) => warning.includes('identity Leases')));
   await eventually(() => server(a.serverId)?.stale === true && server(b.serverId)?.stale === true);
@@ -283,7 +278,7 @@ test('one round lists everything, reads everyone, and leaves nothing open', asyn
   cluster.setEndpoints([a]);
   const job = await opened(context, await cluster.kubeconfig(b.url));
   const once = { servers: job.servers, clusterSource: job.source(undefined), targets: [], timing };
-  const { ok, snapshot, warnings } = await runOnce(once, new AbortController().signal);
+  const { ok, snapshot, warnings } = await runOnce(once, signal);
   assert.deepEqual(warnings, []);
   assert.equal(ok, true);
   assert.deepEqual(
@@ -295,7 +290,7 @@ test('one round lists everything, reads everyone, and leaves nothing open', asyn
   const gone = await opened(context, await cluster.kubeconfig(b.url));
   const failed = await runOnce(
     { ...once, servers: gone.servers, clusterSource: gone.source(undefined) },
-    new AbortController().signal,
+    signal,
   );
   assert.equal(failed.ok, false);
 });
@@ -310,7 +305,7 @@ test('in single rounds, a server that left is departed, is no error, and is remo
     const job = await opened(context, kubeconfig, [], given);
     const clusterSource = job.source(previous);
     const options = { servers: job.servers, clusterSource, previous, targets: [], timing };
-    return runOnce(options, new AbortController().signal);
+    return runOnce(options, signal);
   };
   const before = await once(undefined);
   await cluster.close(b);

@@ -1,6 +1,6 @@
 import { Miniflare, type MiniflareOptions } from 'miniflare';
 import type { Cluster } from '../cluster.ts';
-import { clientPairs, clusterAuthority, frontProxyPair } from '../credentials.ts';
+import { clusterAuthority, frontProxyPair } from '../credentials.ts';
 import type { ConformanceRuntime, RunningRuntime } from '../runtime.ts';
 import type { ClientCertificate, WireClient } from '../wire/exchange.ts';
 import { fetchClient } from '../wire/fetch-client.ts';
@@ -127,7 +127,7 @@ function clientOf(running: Miniflare, plain: WireClient): WireClient {
 
 /** `request.cf` for a verified certificate (developers.cloudflare.com/workers/runtime-apis/request). */
 function platformInformation(certificate: ClientCertificate): object {
-  const organization = clientPairs[certificate] === clientPairs.admin ? 'system:masters' : 'dev';
+  const organization = certificate === 'admin' ? 'system:masters' : 'dev';
   const subject = `CN=${certificate},O=${organization}`;
   return {
     tlsClientAuth: {
