@@ -45,7 +45,7 @@ export async function bundleWorker(): Promise<readonly WorkerModule[]> {
     write: false,
     metafile: true,
     logLevel: 'silent',
-    plugins: [partsAfterApp],
+    plugins: [partsAfterApp, templatesApart],
   });
   return modulesOf(result);
 }
@@ -70,6 +70,22 @@ const partsAfterApp: Plugin = {
       if (!parts.has(path)) return undefined;
       const contents = `import ${JSON.stringify(app)};\n${await readFile(path, 'utf8')}`;
       return { contents, loader: 'ts' };
+    });
+  },
+};
+
+/**
+ * hono's templates, which the status page is written in, stand in one file with what its Context uses. A copy of the file goes
+ * with the page, so that the app's has no templates.
+ */
+const templatesApart: Plugin = {
+  name: 'templates apart',
+  setup({ onResolve, resolve }) {
+    onResolve({ filter: /\/utils\/html\.js$/ }, async ({ path, pluginData, ...from }) => {
+      if (!from.importer.includes('/hono/dist/helper/html/') || pluginData === templatesApart)
+        return undefined;
+      const { path: file } = await resolve(path, { ...from, pluginData: templatesApart });
+      return { path: file, suffix: '?templates' };
     });
   },
 };

@@ -116,11 +116,6 @@ export function announcesBody({ headers }: Pick<InboundRequest, 'headers'>): boo
   return length !== undefined && length.trim() !== '0';
 }
 
-/** Whether the whole request can go to another destination, although one has been given it. */
-export function canBeSentAgain(inbound: InboundRequest): boolean {
-  return inbound.rewindBody === undefined ? inbound.body() === null : inbound.rewindBody();
-}
-
 export function queryOf(target: string): string {
   const start = target.indexOf('?');
   return start === -1 ? '' : target.slice(start + 1);

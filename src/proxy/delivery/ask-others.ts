@@ -3,7 +3,7 @@ import type { RequestInfo } from '../../apimachinery/request-info.ts';
 import { statusResponse } from '../../apimachinery/status.ts';
 import type { ServerHealth } from '../../health/server-health.ts';
 import type { Destination, TransportError } from '../../request/destination.ts';
-import { announcesBody, canBeSentAgain, type InboundRequest, isRead } from '../../request/inbound.ts';
+import { announcesBody, type InboundRequest, isRead } from '../../request/inbound.ts';
 import type { AdmittedRequest, Send } from '../../request/router.ts';
 import { type Outcome, ownResponse, type Refusal } from '../../request/transport.ts';
 import type { Logger } from '../../runtime/logger.ts';
@@ -11,14 +11,8 @@ import type { RoutingServer, RoutingTable } from '../../snapshot/routing-table/r
 import { isServedBySnapshot, reasonOf, toldToPeer } from './judge-response.ts';
 import type { Failed, RetryBudget, ServedNowhere } from './other-servers.ts';
 import type { OutboundHints } from './outbound.ts';
-import {
-  type Candidates,
-  type Choice,
-  everyCandidate,
-  type ServerChoice,
-  type ServerState,
-} from './server-choice.ts';
-import { retryAfterSeconds, servedSetsChanging, unavailable } from './undelivered.ts';
+import type { Candidates, Choice, ServerChoice, ServerState } from './server-choice.ts';
+import { retryAfterSeconds, tryAgain, unavailable } from './undelivered.ts';
 
 /** What the delivery of requests does for the first server, and for others alike. */
 export interface Asking {
@@ -205,6 +199,22 @@ function noResponse(request: AdmittedRequest, error: TransportError): Response {
     ],
   });
 }
+
+/** Whether the whole request can go to another destination, although one has been given it. */
+function canBeSentAgain(inbound: InboundRequest): boolean {
+  return inbound.rewindBody === undefined ? inbound.body() === null : inbound.rewindBody();
+}
+
+function everyCandidate({ candidates, versions }: Candidates): readonly RoutingServer[] {
+  if (versions === undefined || versions.others.length === 0) return candidates;
+  return [...candidates, ...versions.others.flatMap(({ reachable }) => reachable)];
+}
+
+/** Not knowing is not the same as not existing: the next snapshot tells. */
+const servedSetsChanging = (): Response =>
+  tryAgain(
+    'what the API servers serve is changing, and it is not known yet which of them serves this resource, please try again; the request was not carried out',
+  );
 
 function isFailed(result: Outcome | Failed): result is Failed {
   return result.kind === 'refusal' || result.kind === 'no response';

@@ -89,11 +89,6 @@ export class ServerChoice {
   }
 }
 
-export function everyCandidate({ candidates, versions }: Candidates): readonly RoutingServer[] {
-  if (versions === undefined || versions.others.length === 0) return candidates;
-  return [...candidates, ...versions.others.flatMap(({ reachable }) => reachable)];
-}
-
 /** How long a server that could not be reached, and is not probed, is avoided while others can be. Milliseconds. */
 const avoidFor = 5_000;
 

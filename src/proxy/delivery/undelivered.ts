@@ -2,7 +2,7 @@ import { statusResponse } from '../../apimachinery/status.ts';
 
 export const retryAfterSeconds = 1;
 
-const tryAgain = (message: string): Response =>
+export const tryAgain = (message: string): Response =>
   statusResponse('ServiceUnavailable', message, { retryAfterSeconds });
 
 /** The response where no server can be asked. @param reason the decision's */
@@ -33,12 +33,6 @@ export const serverNotReady = (): Response =>
 const serverNotKnown = (): Response =>
   tryAgain(
     'an API server was lost or started a moment ago, and what it serves is not known yet, please try again; the request was not carried out',
-  );
-
-/** Not knowing is not the same as not existing: the next snapshot tells. */
-export const servedSetsChanging = (): Response =>
-  tryAgain(
-    'what the API servers serve is changing, and it is not known yet which of them serves this resource, please try again; the request was not carried out',
   );
 
 const serverDeparted = (): Response =>
