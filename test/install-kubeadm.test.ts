@@ -127,7 +127,7 @@ test('pods are led to a port that somebody listens on: the other one once all ha
     );
   const { output } = await node.install('--dry-run');
   for (const kind of ['Endpoints', 'EndpointSlice']) {
-    const change = `+++ ${kind} default/kubernetes\n@@ -1,1 +1,1 @@\n-port: ${node.port}\n+port: ${node.otherPort}\n`;
+    const change = `+++ ${kind} default/kubernetes\n-port: ${node.port}\n+port: ${node.otherPort}\n`;
     assert.ok(output.includes(change), output);
   }
   assert.deepEqual(portsNow(), [String(node.port), String(node.port)]);

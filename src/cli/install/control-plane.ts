@@ -6,7 +6,7 @@ import { joinHostPort } from '../../snapshot/addresses/addresses.ts';
 import type { ClusterAccess } from '../../sync/node/cluster-access.ts';
 import type { TextChange } from './file-change.ts';
 import { InstallationRefused } from './kubeadm-node.ts';
-import { ownPathRights, readerRights } from './reader-rights.ts';
+import { routerRights } from './reader-rights.ts';
 
 /** Milliseconds for one response. */
 const responseTimeout = 5_000;
@@ -132,7 +132,7 @@ export class ControlPlane {
 
   /** Makes or replaces the rights of the routers' user, and those to use routers' own paths. */
   async grantRights(): Promise<void> {
-    for (const { collection, object } of [...readerRights, ...ownPathRights]) {
+    for (const { collection, object } of routerRights) {
       const made = await this.#askCluster(collection, { method: 'POST', object });
       const { status } =
         made.status === 409
@@ -148,7 +148,7 @@ export class ControlPlane {
 
   async rightsChanges(): Promise<readonly TextChange[]> {
     const changes: TextChange[] = [];
-    for (const { collection, object } of [...readerRights, ...ownPathRights]) {
+    for (const { collection, object } of routerRights) {
       const { kind, metadata } = object;
       const url = `${collection}/${metadata.name}`;
       const found = await this.#askCluster(url);

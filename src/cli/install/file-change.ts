@@ -26,7 +26,7 @@ export function changeTo(
   return before === after ? [] : [{ path, before, after, mode, isSecret }];
 }
 
-/** As `diff -u` shows them, without secrets. Pure. */
+/** As `diff -u` shows them, without numbers of lines and without secrets. Pure. */
 export function diffText(changes: readonly (TextChange | FileChange)[]): string {
   return changes.map(diffOf).join('');
 }
@@ -52,42 +52,17 @@ const context = 3;
 /** By the operation of `diff(before, after)`, which takes its first text for what has become of the second. */
 const marks = { '-1': '+', '0': ' ', '1': '-' } as const;
 
-interface Line {
-  readonly mark: (typeof marks)[keyof typeof marks];
-  readonly text: string;
-}
-
-/** The hunks of a unified diff. Pure. */
+/** What has changed, with the lines around it; `...` for those that are left out. Pure. */
 export function diffLines(before: readonly string[], after: readonly string[]): string {
   // Node 26 throws for two texts without a line.
   if (before.length === 0 && after.length === 0) return '';
-  const lines = diff(before, after).map(([operation, text]): Line => ({ mark: marks[operation], text }));
-  const isNear = lines.map((_, index) =>
-    lines.slice(Math.max(0, index - context), index + context + 1).some(({ mark }) => mark !== ' '),
-  );
-  let text = '';
-  let [oldLine, newLine] = [1, 1];
-  for (let index = 0; index < lines.length; ) {
-    if (isNear[index] !== true) {
-      index += 1;
-      oldLine += 1;
-      newLine += 1;
-      continue;
-    }
-    const end = isNear.indexOf(false, index);
-    const hunk = lines.slice(index, end === -1 ? undefined : end);
-    const [oldCount, newCount] = [countOf(hunk, '-'), countOf(hunk, '+')];
-    // A side without lines begins at the line before (POSIX, diff -u).
-    const start = (line: number, count: number) => `${count === 0 ? line - 1 : line},${count}`;
-    text += `@@ -${start(oldLine, oldCount)} +${start(newLine, newCount)} @@\n`;
-    text += hunk.map((line) => `${line.mark}${line.text}\n`).join('');
-    oldLine += oldCount;
-    newLine += newCount;
-    index += hunk.length;
-  }
-  return text;
-}
-
-function countOf(hunk: readonly Line[], mark: '-' | '+'): number {
-  return hunk.filter((line) => line.mark === ' ' || line.mark === mark).length;
+  const lines = diff(before, after).map(([operation, text]) => ({ mark: marks[operation], text }));
+  const isNear = (index: number) =>
+    lines.slice(Math.max(0, index - context), index + context + 1).some(({ mark }) => mark !== ' ');
+  return lines
+    .map(({ mark, text }, index) => {
+      if (isNear(index)) return `${mark}${text}\n`;
+      return isNear(index - 1) ? '...\n' : '';
+    })
+    .join('');
 }

@@ -113,7 +113,6 @@ async function controlPlaneOf(kubeconfig: string, node: KubeadmNode): Promise<Co
     );
   }
   const manifest = (await node.read(kubeAdmManifest)) ?? '';
-  // Loaded only where it is used: it is larger than all else together.
   const { loadClusterAccess } = await import('../../sync/node/cluster-access.ts');
   try {
     const address = parseKubeApiServerManifest(manifest).flags.get('advertise-address') ?? '127.0.0.1';

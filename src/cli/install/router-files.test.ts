@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { parse, parseAllDocuments } from 'yaml';
 import { kubeadmManifest } from '../../../test/support/kubeadm-layout.ts';
-import { ownPathRights, readerRights } from './reader-rights.ts';
+import { routerRights } from './reader-rights.ts';
 import { flagPatch, probePatch, routerConfiguration, routerManifest, usedFiles } from './router-files.ts';
 
 const deploy = (path: string) => readFileSync(join(import.meta.dirname, '../../../deploy', path), 'utf8');
@@ -55,7 +55,7 @@ test('the rights that are given are those of deploy/kubernetes', () => {
     parseAllDocuments(deploy(`kubernetes/${name}`)).map((document) => document.toJS()),
   );
   assert.deepEqual(
-    [...readerRights, ...ownPathRights].map(({ object }) => object),
+    routerRights.map(({ object }) => object),
     shipped.filter(({ kind }) => kind !== 'ServiceAccount'),
   );
 });
