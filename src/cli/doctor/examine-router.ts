@@ -1,4 +1,3 @@
-import type { X509Certificate } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { parseCertificates, subjectOf } from '../../node/callers/pem-files.ts';
 import type { PemFile, ServeConfig } from '../../node/configuration/serve-config.ts';
@@ -65,7 +64,6 @@ export async function examineRouter(given: ServeArguments, context: CommandConte
   };
 }
 
-/** The error of a setting that was found names its source. */
 function foundFinding({ flag, value, source }: FoundSetting): Finding {
   return ok('found', `${flag}=${value}: ${source}`);
 }
@@ -110,8 +108,7 @@ function certificateFindings(config: ServeConfig, now: number): readonly Finding
     ['CA of clients', clientCa],
     ['CA of front proxies', requestHeader?.clientCa],
   ];
-  const validity = files.flatMap(([check, file]) => (file === undefined ? [] : validityOf(check, file, now)));
-  return [...validity, ...ownFrontProxy(config)];
+  return files.flatMap(([check, file]) => (file === undefined ? [] : validityOf(check, file, now)));
 }
 
 function validityOf(check: string, { path, pem }: PemFile, now: number): readonly Finding[] {
@@ -147,47 +144,11 @@ async function kubeconfigFindings({ embeddedSync }: ServeConfig, now: number): P
   const check = 'credentials of the kubeconfig';
   const { access } = embeddedSync;
   try {
-    const credentials = await expiringCredentials(
-      'kubeconfig' in access
-        ? { kubeconfig: access.kubeconfig.path, text: access.kubeconfig.text, context: access.context }
-        : access,
-    );
+    const credentials = await expiringCredentials(access);
     return credentials.map((credential) => expiryFinding(check, credential, now));
   } catch (error) {
     return [failed(check, errorMessage(error))];
   }
-}
-
-/**
- * Routers before each other's servers take each other for front proxies by one CA and one list of names. A pair
- * that this router would not take itself is most likely one that its peers do not take either.
- */
-function ownFrontProxy({ proxyClient, requestHeader }: ServeConfig): readonly Finding[] {
-  if (proxyClient === undefined || requestHeader === undefined) return [];
-  const check = 'front-proxy identity';
-  const { path, pem } = proxyClient.certificate;
-  const chain = parseCertificates({ pem, source: path });
-  const [own] = chain;
-  if (own === undefined) return [];
-  const authorities = parseCertificates({
-    pem: requestHeader.clientCa.pem,
-    source: requestHeader.clientCa.path,
-  });
-  if (![...authorities, ...chain.slice(1)].some((authority) => isIssuer(authority, own))) {
-    const message = `${subjectOf(own)} in ${path} is not of a CA in ${requestHeader.clientCa.path}: peers with the same settings do not take this router for a front proxy`;
-    return [warning(check, message)];
-  }
-  const name = /^CN=(.*)$/m.exec(own.subject)?.[1] ?? '';
-  const { allowedNames } = requestHeader;
-  if (allowedNames !== 'any' && !allowedNames.includes(name)) {
-    const message = `"${name}" of ${path} is not in --requestheader-allowed-names: peers with the same settings do not believe this router`;
-    return [warning(check, message)];
-  }
-  return [ok(check, `${subjectOf(own)} is a front proxy by this router's own settings`)];
-}
-
-function isIssuer(authority: X509Certificate, certificate: X509Certificate): boolean {
-  return certificate.checkIssued(authority) && certificate.verify(authority.publicKey);
 }
 
 interface SnapshotFindings {

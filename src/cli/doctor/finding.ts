@@ -9,7 +9,6 @@ import type { Caller, UserInfo } from '../../request/user-info.ts';
 import { type AddressPolicy, createAddressPolicy } from '../../snapshot/addresses/address-policy.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 
-/** What one check of `doctor` has found. */
 export interface Finding {
   /** The thing that was examined, such as `serving certificate` or `server cp-a`. */
   readonly check: string;

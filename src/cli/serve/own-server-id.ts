@@ -47,10 +47,7 @@ export async function findOwnServerId(
   for (;;) {
     try {
       return await findServerId({
-        access:
-          'kubeconfig' in access
-            ? { kubeconfig: access.kubeconfig.path, text: access.kubeconfig.text, context: access.context }
-            : access,
+        access,
         local: localApiServer(local, peerCa),
         hostname: hostname(),
         isLocal: isLocalServerAddress(config),
@@ -68,7 +65,7 @@ export async function findOwnServerId(
 function adviceOn(error: unknown, access: EmbeddedSyncConfig['access']): string {
   if (!('kubeconfig' in access) || !(error instanceof ReadError) || error.code !== 'UnexpectedStatus')
     return '';
-  return `. The user of ${access.kubeconfig.path} may lack a right: deploy/kubernetes/reader.yaml has all that reading the cluster takes`;
+  return `. The user of ${access.kubeconfig} may lack a right: deploy/kubernetes/reader.yaml has all that reading the cluster takes`;
 }
 
 /** Milliseconds. */

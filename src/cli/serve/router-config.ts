@@ -317,7 +317,6 @@ function readIdentityHeaderNames(settings: ServeSettings): IdentityHeaderNames {
     if (flag === 'requestheader-uid-headers') settings.issue(flag, message);
     else settings.warn(flag, message);
   };
-  // What API servers write.
   check('requestheader-username-headers', usernameHeaders, 'X-Remote-User');
   check('requestheader-uid-headers', uidHeaders, 'X-Remote-Uid');
   check('requestheader-group-headers', groupHeaders, 'X-Remote-Group');
@@ -400,7 +399,6 @@ function warnOfTokensOnly(settings: ServeSettings, authenticating: readonly Rout
   }
 }
 
-/** Somebody who forgot should learn it at the start, not from a 401 of the API server. */
 function warnOfNoAuthentication(settings: ServeSettings): void {
   const flags = settings.flagsThat('authenticates');
   if (flags.some((flag) => settings.isGiven(flag))) return;
@@ -479,15 +477,13 @@ async function readEmbeddedSync(settings: ServeSettings): Promise<EmbeddedSyncCo
   const { servers = [], context } = apiServers;
   const kubeconfig = settings.file('kubeconfig', apiServers.kubeconfig);
   if (isKubeconfig && kubeconfig === undefined) return undefined;
-  // Loaded only where it is used: it is larger than all else together.
   const { loadClusterAccess } = await import('../../sync/node/cluster-access.ts');
   try {
-    await loadClusterAccess(
+    const access =
       kubeconfig === undefined
-        ? { inCluster: true }
-        : { kubeconfig: kubeconfig.path, text: kubeconfig.text, context },
-    );
-    const access = kubeconfig === undefined ? ({ inCluster: true } as const) : { kubeconfig, context };
+        ? ({ inCluster: true } as const)
+        : { kubeconfig: kubeconfig.path, text: kubeconfig.text, context };
+    await loadClusterAccess(access);
     return { access, servers, departedServerGrace, cluster };
   } catch (error) {
     return settings.issue(flag, `--${flag}: ${errorMessage(error)}`);

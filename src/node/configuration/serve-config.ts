@@ -46,12 +46,9 @@ export interface TlsParameters {
 }
 
 export interface EmbeddedSyncConfig {
-  /** Where the cluster is, and as whom to read it: a kubeconfig, as it was read; or the pod's service account. */
+  /** Where the cluster is, and as whom to read it: a kubeconfig, with the text that was read; or the pod's service account. */
   readonly access:
-    | {
-        readonly kubeconfig: { readonly path: string; readonly text: string };
-        readonly context: string | undefined;
-      }
+    | { readonly kubeconfig: string; readonly text: string; readonly context: string | undefined }
     | { readonly inCluster: true };
   /** Listed by hand, in addition to those that are found. */
   readonly servers: readonly { readonly id: string; readonly url?: string | undefined }[];

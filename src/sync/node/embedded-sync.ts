@@ -131,10 +131,7 @@ function readingOf({ embeddedSync, serverId, local, peerCa }: ServeConfig, pseud
   if (embeddedSync === undefined) throw new TypeError('There is no cluster to read: snapshots are pushed.');
   const { access, servers, departedServerGrace, cluster } = embeddedSync;
   return {
-    kubernetes:
-      'kubeconfig' in access
-        ? { kubeconfig: access.kubeconfig.path, text: access.kubeconfig.text, context: access.context }
-        : access,
+    kubernetes: access,
     servers,
     certificateAuthorities: peerCa?.pem,
     authoritiesFrom: peerCa && `--peer-ca-file (${peerCa.path})`,
