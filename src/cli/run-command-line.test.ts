@@ -75,11 +75,7 @@ describe('the command line', () => {
     assert.equal((await run(['version', 'excess'])).code, 2);
     const form = await run(['explain', 'GET', '/', '-o', 'xml']);
     assert.equal(form.code, 2);
-    assert.match(form.errors, /^error: --output must be one of text, json, yaml, not "xml"$/m);
-    assert.match(
-      (await run(['explain', 'GET', '/', '-o', 'yaml'])).output,
-      /^requestInfo:\n {2}isResourceRequest: false$/m,
-    );
+    assert.match(form.errors, /^error: --output must be one of text, json, not "xml"$/m);
   });
 
   it('says what is wrong with a call in its own words, not in those of its parser', async () => {
@@ -120,7 +116,6 @@ describe('the command line', () => {
     assert.match(facts.version, /^v\d+\.\d+\.\d+$/);
     assert.equal(facts.nodeVersion, process.version);
     assert.equal(facts.platform, `${process.platform}/${process.arch}`);
-    assert.match((await run(['version', '-o', 'yaml'])).output, /^version: v\d+.*\nnodeVersion: v/);
   });
 });
 
@@ -225,9 +220,8 @@ describe('explain', () => {
     assert.match(odd.errors, /"GET \/x" cannot be an HTTP method/);
     assert.match(
       (await run(['explain', 'get', '/api'])).output,
-      /methods are case-sensitive, GET is another/,
+      /get is not GET: methods are case-sensitive/,
     );
-    assert.match((await run(['explain', 'BREW', '/api'])).output, /BREW is no method that Kubernetes knows/);
     const { code, output } = await run(['explain', '--stdin'], ['{"method":"A B","url":"/api"}\n']);
     assert.equal(code, 1);
     assert.match(output, /cannot be an HTTP method/);

@@ -92,7 +92,7 @@ export function completionIn(shell: Shell): void {
       assert.deepEqual(await offered('serve', '--preferred-version-scope', ''), scopes);
       assert.deepEqual(await offered('serve', '--gateway', 't'), ['true']);
       assert.deepEqual(await offered('serve', '--gateway', '--server-i'), ['--server-id']);
-      assert.deepEqual(await offered('explain', '-o', ''), ['json', 'text', 'yaml']);
+      assert.deepEqual(await offered('explain', '-o', ''), ['json', 'text']);
       assert.deepEqual(await offered('serve', '--server-id', ''), []);
     });
 

@@ -2,7 +2,7 @@ import { section } from '../../node/configuration/setting-types.ts';
 import { readFlags } from '../settings/read-settings.ts';
 import type { Command } from '../terminal/command.ts';
 import { ownManifest } from '../terminal/package-version.ts';
-import { outputSetting, structuredText } from '../terminal/structured-text.ts';
+import { jsonText, outputSetting } from '../terminal/structured-text.ts';
 
 const flags = section('Flags:', { output: outputSetting });
 
@@ -19,7 +19,7 @@ export const versionCommand: Command = {
       nodeVersion: process.version,
       platform: `${process.platform}/${process.arch}`,
     };
-    await context.writeOutput(output === 'text' ? text : await structuredText(facts, output));
+    await context.writeOutput(output === 'text' ? text : jsonText(facts));
     return 0;
   },
 };

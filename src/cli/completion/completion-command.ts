@@ -42,9 +42,7 @@ type CompletedValue =
   | { readonly kind: 'choice'; readonly choices: readonly string[] };
 
 interface CompletedFlag {
-  /** With its dashes, such as `--config`. */
   readonly long: string;
-  /** Such as `-v`. */
   readonly short: string | undefined;
   readonly description: string;
   readonly value: CompletedValue;
@@ -60,7 +58,6 @@ interface CompletedCommand {
   readonly argument: CompletedValue;
 }
 
-/** A command as the shells complete it: what its help shows, and flags that are left to another command's. */
 async function completed({ name, summary, load }: Subcommand): Promise<CompletedCommand> {
   const command = await load();
   const flags = [...flagsOf(command).map(completedFlag), helpFlag];
@@ -100,7 +97,6 @@ function firstSentence(text: string): string {
   return /^.*?[^.]\.(?=\s|$)/s.exec(text)?.[0] ?? text;
 }
 
-/** As one word of bash or zsh. */
 function quotedForShell(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -10,7 +10,7 @@ import { readFlags } from '../settings/read-settings.ts';
 import { readSnapshotInput } from '../snapshot/snapshot-input.ts';
 import type { Command, GivenArguments } from '../terminal/command.ts';
 import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
-import { outputSetting, structuredText } from '../terminal/structured-text.ts';
+import { jsonText, outputSetting } from '../terminal/structured-text.ts';
 import { countOf, type Line, renderLines, type Style } from '../terminal/styled-text.ts';
 import { examineRouter } from './examine-router.ts';
 import { exitCodeOf, type Finding, warning } from './finding.ts';
@@ -54,7 +54,7 @@ export const doctorCommand: Command = {
     await context.writeOutput(
       options.output === 'text'
         ? renderLines([...findings.flatMap(findingLines), countsLine(findings)], context.outputTakesColor)
-        : await structuredText(findings, options.output),
+        : jsonText(findings),
     );
     return exitCodeOf(findings);
   },

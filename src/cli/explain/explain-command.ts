@@ -22,7 +22,7 @@ import { readFlags } from '../settings/read-settings.ts';
 import { routerConnectionSettings } from '../status/router-connection.ts';
 import type { Command } from '../terminal/command.ts';
 import { type CommandContext, CommandFailure, type ExitCode } from '../terminal/command-context.ts';
-import { outputSetting, structuredText } from '../terminal/structured-text.ts';
+import { jsonText, outputSetting } from '../terminal/structured-text.ts';
 import { explainLines, explanationText, isMethod, isUrl, notesOnRequest, urlRule } from './explain-text.ts';
 
 const flags = section('Flags:', {
@@ -133,7 +133,7 @@ async function runExplain(
   await context.writeOutput(
     options.output === 'text'
       ? explanationText(request, explanation, table)
-      : await structuredText({ ...explanation, user: options.as }, options.output),
+      : jsonText({ ...explanation, user: options.as }),
   );
   return 0;
 }
@@ -155,7 +155,6 @@ function issuesOfRequest(
   ];
 }
 
-/** What decides, besides the request. */
 interface Knowledge {
   readonly table: RoutingTable | undefined;
   readonly notes: readonly string[];
@@ -222,7 +221,6 @@ function notesFor(
 
 const healthStatuses = ['unknown', 'healthy', 'unhealthy'] as const satisfies readonly HealthStatus[];
 
-/** Loaded only where it is used: most of what this command would start with. */
 async function askRouter(options: ExplainOptions, context: CommandContext): Promise<Knowledge> {
   const [{ readRouterConnections }, { readStatus, readTable }] = await Promise.all([
     import('../status/router-connection.ts'),

@@ -9,7 +9,6 @@ import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts
 import type { CommandContext, ExitCode } from '../terminal/command-context.ts';
 import { countOf, printable } from '../terminal/styled-text.ts';
 
-/** An explanation for people: what was asked, the rules in order, what came out. */
 export function explanationText(
   request: RequestToExplain,
   explanation: Explanation,
@@ -118,7 +117,6 @@ const headers = v.pipe(
   ),
 );
 
-/** What `isUrl` asks for. */
 export const urlRule = 'must be a path that begins with /, or an https:// URL';
 
 const requestLine = v.pipe(
@@ -138,19 +136,6 @@ const requestLine = v.pipe(
   ),
 );
 
-/** What API servers and clients of Kubernetes send. */
-const knownMethods = new Set([
-  'GET',
-  'HEAD',
-  'POST',
-  'PUT',
-  'PATCH',
-  'DELETE',
-  'OPTIONS',
-  'CONNECT',
-  'TRACE',
-]);
-
 /** Served by the router, whatever the API servers have under them. */
 const ownDocuments = /^\/(livez|readyz|healthz)(\/|$)/;
 
@@ -167,11 +152,8 @@ export function isUrl(text: string): boolean {
 /** What a reader of a decision might overlook about the request itself. */
 export function notesOnRequest(method: string, url: string): string[] {
   const notes: string[] = [];
-  if (!knownMethods.has(method)) {
-    const spelled = method.toUpperCase();
-    const hint = knownMethods.has(spelled) ? `: methods are case-sensitive, ${spelled} is another one` : '';
-    notes.push(`${method} is no method that Kubernetes knows${hint}`);
-  }
+  const usual = method.toUpperCase();
+  if (method !== usual) notes.push(`${method} is not ${usual}: methods are case-sensitive`);
   const path = url.replace(/^https?:\/\/[^/?#]*/i, '').split(/[?#]/)[0] ?? '';
   if (path === ownPathsPrefix || path.startsWith(`${ownPathsPrefix}/`)) {
     notes.push(`${path} is the router's own: it serves it itself, and sends it nowhere`);

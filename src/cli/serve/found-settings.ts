@@ -194,7 +194,6 @@ export function originOf(flags: ReadonlyMap<string, string>): string {
 
 export type Listening = Pick<ServeConfig, 'bindAddress' | 'securePort'>;
 
-/** What to do about a kube-apiserver that is to have the router's port again. */
 export const repeatInstallation =
   'kubeadm moves it there when it upgrades without --patches /etc/kubernetes/patches: then repeat mixed-version-proxy install kubeadm on this node';
 

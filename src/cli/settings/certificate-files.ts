@@ -66,7 +66,6 @@ export class CertificateFiles<Root extends SectionSchema> {
     return key === undefined ? undefined : { file: { path, pem }, key };
   }
 
-  /** What `read` gives, or its error under the flag it belongs to. */
   #orIssue<Value>(flag: FlagOf<Root>, read: () => Value): Value | undefined {
     try {
       return read();

@@ -15,7 +15,6 @@ import { CommandFailure } from '../terminal/command-context.ts';
 /** What was given under each flag, as it was given, occurrence by occurrence. */
 export type RawFlags<Flag extends string = string> = Readonly<Partial<Record<Flag, readonly string[]>>>;
 
-/** Where the value of a setting comes from. */
 export type Source =
   | { readonly kind: 'flag' }
   | {
@@ -25,7 +24,6 @@ export type Source =
       readonly line: number;
       readonly column: number;
     }
-  /** Where it was found, for people. */
   | { readonly kind: 'found'; readonly text: string };
 
 /** A value that a setting was given, as a configuration file would have it. */
@@ -47,7 +45,6 @@ export interface SettingIssue {
   readonly isOfMissing?: true;
 }
 
-/** A setting with its value, or with its default. */
 export interface SettingInUse {
   readonly flag: `--${string}`;
   readonly key: string;
@@ -144,7 +141,6 @@ export class Settings<Root extends SectionSchema> {
     if (!this.isGiven(flag)) this.issue(flag, `--${flag} is required${why === undefined ? '' : `: ${why}`}`);
   }
 
-  /** The file of this setting. @param path left out where the setting has no value */
   file(flag: FlagOf<Root>, path: string | undefined): SettingFile | undefined {
     if (path === undefined) return undefined;
     try {

@@ -34,10 +34,7 @@ export async function readTable(connection: RouterConnection): Promise<RoutingTa
 /** One connection for both requests, as a TLS handshake costs most. While it is idle it keeps no process alive. */
 const clients = new WeakMap<RouterConnection, HttpsClient>();
 
-/**
- * Asks a router for one of its own paths.
- * @param path below `/.mixed-version-proxy/`
- */
+/** @param path below `/.mixed-version-proxy/` */
 async function ask(connection: RouterConnection, path: string): Promise<HttpsResponse> {
   const client =
     clients.get(connection) ?? new HttpsClient(connection, { connectTimeout: limits.responseTimeout });

@@ -164,7 +164,6 @@ async function readKubeconfig(
 ): Promise<(Credentials & { readonly server: string; readonly serverName: string | undefined }) | undefined> {
   const [kubeconfig, ...more] = found?.files ?? [];
   if (kubeconfig === undefined) return undefined;
-  // Loaded only where it is used: it is most of what this command would start with.
   const { loadClusterAccess } = await import('../../sync/node/cluster-access.ts');
   try {
     const access = await loadClusterAccess({ kubeconfig, context, more });

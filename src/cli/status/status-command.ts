@@ -4,7 +4,7 @@ import { boolean, choice, section, setting } from '../../node/configuration/sett
 import { readFlags } from '../settings/read-settings.ts';
 import type { Command } from '../terminal/command.ts';
 import type { CommandContext } from '../terminal/command-context.ts';
-import { structuredText } from '../terminal/structured-text.ts';
+import { jsonText } from '../terminal/structured-text.ts';
 import { readStatus, readTable } from './ask-router.ts';
 import { readRouters } from './read-routers.ts';
 import {
@@ -22,10 +22,10 @@ const flags = section('Flags:', {
     description:
       'Ask the routers of the other servers as well: where they advertise an address (--advertise-address), else on the same port at the hosts of their servers. Exits with 1 when a router is not known: name it with --server.',
   }),
-  output: setting('output', choice('text', 'wide', 'json', 'yaml'), {
+  output: setting('output', choice('text', 'wide', 'json'), {
     short: 'o',
     default: 'text',
-    description: "Form of the output; json and yaml hold the routers' own responses.",
+    description: "Form of the output; json holds the routers' own responses.",
   }),
 });
 
@@ -78,7 +78,7 @@ async function statusOutput(
 ): Promise<StatusOutput> {
   const status = await readStatus(connection);
   const isGood = status.readiness.ready;
-  if (output === 'json' || output === 'yaml') return { text: await structuredText(status, output), isGood };
+  if (output === 'json') return { text: jsonText(status), isGood };
   const table = status.snapshot === null ? undefined : await readTable(connection);
   const cluster = table && clusterView(table);
   const text = statusText({ status, cluster }, context.clock(), {
@@ -98,9 +98,7 @@ async function routersOutput(
   const agree = agreementOf(routers, differences, notAsked);
   const areReady = routers.every(({ status }) => status?.readiness.ready === true);
   const isGood = areReady && agree !== false && notAsked.length === 0;
-  if (output === 'json' || output === 'yaml') {
-    return { text: await structuredText({ agree, differences, notAsked, routers }, output), isGood };
-  }
+  if (output === 'json') return { text: jsonText({ agree, differences, notAsked, routers }), isGood };
   return {
     text: routersText({ agree, differences, notAsked, routers }, context.clock(), context.outputTakesColor),
     isGood,

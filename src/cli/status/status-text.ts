@@ -116,7 +116,6 @@ function routerLine({ form, serverId, enabled }: RouterStatus, hostnames: Cluste
   return enabled ? whose : `${whose}, feature gate off: everything is local`;
 }
 
-/** In a word: whether the router has made its snapshot itself. */
 export function whoseSnapshot({ embeddedSync }: Pick<RouterStatus, 'embeddedSync'>): string {
   return embeddedSync === null ? 'pushed' : 'own';
 }
@@ -175,7 +174,6 @@ export function healthyCount({ servers }: RouterStatus): Segment {
   return { text: `${healthy} of ${servers.length}`, style: healthy < servers.length ? 'bad' : 'good' };
 }
 
-/** Who names a server's address, in a word. */
 const addressSourceText: Readonly<Record<string, string>> = {
   lease: 'Lease',
   endpointslice: 'EndpointSlice',

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { delimiter, dirname, join } from 'node:path';
 import { describe, it } from 'node:test';
-import { parse } from 'yaml';
 import { runCommand } from '../../../test/support/command-context.ts';
 import { routerToAsk } from '../../../test/support/router-to-ask.ts';
 import { temporaryDirectory } from '../../../test/support/temporary-directory.ts';
@@ -151,18 +150,18 @@ describe('status', () => {
       await write('users', { clusters: [wrong], users: [user], contexts, 'current-context': 'admin' }),
     ].join(delimiter);
     const ask = (environment: Record<string, string>, ...flags: string[]) =>
-      runCommand(new Map(), ['status', '-o', 'yaml', ...flags], { environment });
+      runCommand(new Map(), ['status', '-o', 'json', ...flags], { environment });
 
     const { code, output } = await ask({ KUBECONFIG: listed });
     assert.equal(code, 1, 'not ready without a snapshot');
-    assert.equal(parse(output).serverId, 'cp-a');
+    assert.equal(JSON.parse(output).serverId, 'cp-a');
 
     const nothing = await ask({ HOME: home });
     assert.equal(nothing.code, 2);
     assert.match(nothing.errors, /--server is required.*or the variable KUBECONFIG/);
     const usual = await write('.kube/config', all);
-    assert.equal(parse((await ask({ HOME: home })).output).serverId, 'cp-a');
-    assert.equal(parse((await ask({ HOME: home }, '--context=admin')).output).serverId, 'cp-a');
+    assert.equal(JSON.parse((await ask({ HOME: home })).output).serverId, 'cp-a');
+    assert.equal(JSON.parse((await ask({ HOME: home }, '--context=admin')).output).serverId, 'cp-a');
 
     const broken = await ask({ KUBECONFIG: usual }, '--context=other');
     assert.equal(broken.code, 2);

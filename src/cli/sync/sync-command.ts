@@ -58,7 +58,6 @@ async function runSyncCommand(given: SyncFlags, context: CommandContext): Promis
 }
 
 async function syncOffline(plan: OfflineSync, context: CommandContext): Promise<ExitCode> {
-  // The sync job's own code is loaded only where it is used: other commands start faster.
   const { snapshotFromFolder } = await import('../../sync/node/recording.ts');
   const { folder, file, cluster, signingKey } = plan;
   const { snapshot, warnings, readings, deliveries } = await snapshotFromFolder(folder, {
@@ -115,7 +114,6 @@ async function syncLive(plan: LiveSync, logger: Logger, context: CommandContext)
   }
 }
 
-/** The flag that says which cluster is read. */
 function clusterFlag({ options: { kubernetes } }: LiveSync): string {
   return kubernetes !== undefined && 'inCluster' in kubernetes ? '--in-cluster' : '--kubeconfig';
 }

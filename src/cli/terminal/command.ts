@@ -13,7 +13,6 @@ export interface Command {
   run(given: GivenArguments, context: CommandContext): Promise<ExitCode>;
 }
 
-/** A call of the program, as help shows it. */
 export interface Example {
   readonly comment: string;
   /** Without the program's name; in parts, one below the other, where it is longer than a terminal is wide. */
@@ -34,7 +33,6 @@ export interface GivenArguments {
   readonly issues: readonly string[];
 }
 
-/** What the help of the program says of a command, and what is loaded when it is called. */
 export interface Subcommand {
   readonly name: string;
   readonly group: string;

@@ -1,17 +1,15 @@
 import { untrustedCertificateAdvice } from '../../node/destinations/tls-dialer.ts';
 import { errorCode, errorMessage } from '../../runtime/errors.ts';
 
-/** What the user set for a connection. */
 interface ConnectionSettings {
   /** The flags that name the CAs of servers. */
   readonly authorities: string;
-  /** The flag for the name that a server's certificate must carry. */
   readonly serverName: string;
   /** Milliseconds. */
   readonly responseTimeout: number;
 }
 
-/** Why `askOverHttps` got no response, with what to do about it. Pure. */
+/** Why `HttpsClient` got no response, with what to do about it. Pure. */
 export function connectionError(error: unknown, settings: ConnectionSettings): string {
   const advice =
     untrustedCertificateAdvice(error, settings.authorities) ?? adviceOn(errorCode(error), settings);

@@ -1,7 +1,6 @@
 import { descriptionOf, type Setting, settingsOf } from '../../node/configuration/setting.ts';
 import type { Command, Example } from './command.ts';
 
-/** A row of two columns: a name, and what it is. */
 export type Row = readonly [name: string, description: string];
 
 const helpFlag = flagText('    -h, --help:', 'Print help for a command.');
@@ -63,7 +62,6 @@ function rank(first: Setting | undefined): number {
   return first?.about.isCommon ? 0 : 1;
 }
 
-/** A flag with its value: `-v, --v <level>`. */
 export function flagTerm({ flag, takes: { placeholder }, about: { short } }: Setting): string {
   return `${short === undefined ? '' : `-${short}, `}--${flag}${placeholder === '' ? '' : ` <${placeholder}>`}`;
 }
