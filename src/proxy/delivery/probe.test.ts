@@ -100,6 +100,31 @@ test('what a server that may be another process does not say is left out', async
   assert.equal(await notReady.ask(), 'not-ready');
 });
 
+test('servers that are verified at the same time are read some after the others, each by its own word', async () => {
+  const groups = Array.from({ length: 30 }, (_, index) => ['apps', 'batch', 'policy'][index % 3] ?? '');
+  let begun = 0;
+  let reading = 0;
+  let most = 0;
+  const words: ServerWord[] = [];
+  const { ask } = probing(
+    async (target) => {
+      if (target === '/api') return new Response(aggregated('', []));
+      if (target !== '/apis') return new Response('ok');
+      const group = groups[begun++] ?? '';
+      most = Math.max(most, ++reading);
+      await new Promise((resolve) => setImmediate(resolve));
+      reading--;
+      return new Response(aggregated(group, ['things']));
+    },
+    (word) => words.push(word) > 0,
+  );
+  const outcomes = await Promise.all(groups.map(() => ask()));
+  assert.deepEqual(new Set(outcomes), new Set(['ready']));
+  assert.equal(most, 8);
+  const served = words.flatMap((word) => Object.keys(word.served?.storageVersions ?? {}));
+  assert.deepEqual(served.sort(), groups.map((group) => `${group}.things`).sort());
+});
+
 test('a peer is asked for its local server alone, by the reroute mark', async () => {
   const { ask, sent } = probing(() => new Response('ok'));
   await ask('peer');

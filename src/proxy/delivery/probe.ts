@@ -14,7 +14,7 @@ import type { Decision } from '../../routing/decision.ts';
 import { readText } from '../../runtime/bytes.ts';
 import { parseLargeJson } from '../../runtime/large-json.ts';
 import { FailureLog, type Logger } from '../../runtime/logger.ts';
-import { createTimeSlice } from '../../runtime/time.ts';
+import { createLimiter, createTimeSlice } from '../../runtime/time.ts';
 import type { ServedSet } from '../../snapshot/format/schema.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { buildOutboundRequest, type OutboundOptions } from './outbound.ts';
@@ -68,27 +68,48 @@ export function createProbe(
     signal: AbortSignal,
     accept = '*/*',
     maximumBytes = shortResponse,
-  ): Promise<string | undefined | number> {
+  ): Promise<Answer> {
     const headers = ['accept', accept, 'user-agent', 'mixed-version-proxy'];
     const { response } = await askServer({ destination, target, headers, signal }, options);
     const text = await readToEnd(response, maximumBytes);
     return response.status === 200 ? text : response.status;
   }
 
-  async function wordOf(destination: Destination, signal: AbortSignal): Promise<ServerWord> {
-    const groupsUnder = async (path: string) => {
-      const response = await ask(destination, path, signal, ownDiscoveryAccept, discoveryDocument);
-      return groupsIn(response, path === '/api');
-    };
-    const [version, legacy, others] = await Promise.all([
-      ask(destination, '/version', signal),
-      groupsUnder('/api'),
-      groupsUnder('/apis'),
-    ]);
-    return {
-      version: gitVersionIn(version),
-      served: legacy && others && storageVersionsIn([...legacy, ...others]),
-    };
+  const verifying = createLimiter(verifiedAtOnce);
+  const parsing = createLimiter(1);
+  /** What was parsed last, one for each version of an upgrade; empty while no server is verified. */
+  let parsed: { readonly legacy: Answer; readonly others: Answer; readonly served: ServerWord['served'] }[] =
+    [];
+  let underWay = 0;
+
+  async function servedIn(legacy: Answer, others: Answer): Promise<ServerWord['served']> {
+    const alike = parsed.find((each) => each.legacy === legacy && each.others === others);
+    if (alike !== undefined) return alike.served;
+    const [core, named] = [await groupsIn(legacy, true), await groupsIn(others, false)];
+    const served = core && named && storageVersionsIn([...core, ...named]);
+    parsed = [...parsed.slice(-1), { legacy, others, served }];
+    return served;
+  }
+
+  async function wordOf(destination: Destination, cancelled: AbortSignal): Promise<ServerWord> {
+    underWay++;
+    try {
+      return await verifying(async () => {
+        // Without the time that it waited for its turn.
+        const signal = AbortSignal.any([cancelled, AbortSignal.timeout(timeoutMilliseconds())]);
+        const discovery = (path: string) =>
+          ask(destination, path, signal, ownDiscoveryAccept, discoveryDocument);
+        const [version, legacy, others] = await Promise.all([
+          ask(destination, '/version', signal),
+          discovery('/api'),
+          discovery('/apis'),
+        ]);
+        return { version: gitVersionIn(version), served: await parsing(() => servedIn(legacy, others)) };
+      });
+    } finally {
+      underWay--;
+      if (underWay === 0) parsed = [];
+    }
   }
 
   return async (destination, cancelled) => {
@@ -98,7 +119,7 @@ export function createProbe(
       if (readiness === 403 && (await ask(destination, '/api', signal)) === 403) return 'refusing';
       const outcome = outcomeOf(typeof readiness === 'number' ? readiness : 200);
       if (outcome !== 'ready' || !isToBeVerified(destination.id)) return outcome;
-      return isAsSaid(destination.id, await wordOf(destination, signal)) ? 'ready' : 'changed';
+      return isAsSaid(destination.id, await wordOf(destination, cancelled)) ? 'ready' : 'changed';
     } catch (error) {
       if (error instanceof TransportError) {
         // Not for a probe that was cancelled because the server is no longer watched.
@@ -128,6 +149,15 @@ const shortResponse = 64 * 1024;
 /** The same of discovery: that of Kubernetes 1.36 has 200 KiB, and each custom resource adds one. */
 const discoveryDocument = 16 * 1024 * 1024;
 
+/**
+ * Servers whose discovery is read at once: a router that starts has all of them to verify, and holds a megabyte of each of
+ * a large cluster. Parsing takes turns, so that the event loop never stands still for several at a time.
+ */
+const verifiedAtOnce = 8;
+
+/** The text, or the status where it is not 200; `undefined`: the body broke off, or is too long. */
+type Answer = string | undefined | number;
+
 async function readToEnd({ body }: Response, maximumBytes: number): Promise<string | undefined> {
   try {
     return body === null ? undefined : await readText(body, maximumBytes);
@@ -144,14 +174,14 @@ function storageVersionsIn(groups: readonly APIGroupDiscovery[]): ServerWord['se
   return { storageVersions: servedSetFromDiscovery(groups).storageVersions };
 }
 
-function gitVersionIn(response: string | undefined | number): string | undefined {
+function gitVersionIn(response: Answer): string | undefined {
   const info = v.safeParse(versionInfo, response);
   return info.success ? info.output.gitVersion : undefined;
 }
 
 /** The groups of `/api` or `/apis` in aggregated form; `undefined`: there is none, or in another form (before 1.26). */
 async function groupsIn(
-  response: string | undefined | number,
+  response: Answer,
   isLegacy: boolean,
 ): Promise<readonly APIGroupDiscovery[] | undefined> {
   if (typeof response !== 'string') return undefined;

@@ -1,0 +1,215 @@
+/**
+ * What clients of a running router notice while large snapshots arrive: `serve` is pushed one a second, each with another
+ * set of one server, and another client asks for an object fifty times a second meanwhile and before. Prints the longest
+ * turn of the router's event loop (its CPU time, and its delay by `perf_hooks`), that client's latency, and the router's
+ * memory. Linux only. `npm run measure:snapshots`, or with `-- --servers 200 --resources 5000 --seconds 30`.
+ */
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { createSecureServer } from 'node:http2';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { Agent, request } from 'undici';
+import { serveFlags } from '../../demo/routers.ts';
+import { silentLogger } from '../../src/runtime/logger.ts';
+import { signingKeyOf } from '../../src/snapshot/signing/seal.ts';
+import { type Delivery, sealDelivery } from '../../src/sync/deliver.ts';
+import { httpsTarget } from '../../src/sync/node/targets.ts';
+import { readServer } from '../../src/sync/read-server.ts';
+import type { ServerDocuments } from '../../src/sync/server-documents.ts';
+import { startChild } from '../harness/child-process.ts';
+import { commandModule, flagArguments } from '../harness/command.ts';
+import { freePort } from '../harness/free-port.ts';
+import { usageOf } from '../harness/process-usage.ts';
+import { waitUntil } from '../harness/wait-until.ts';
+import { markdownTable } from '../report/text-table.ts';
+import { createEmbeddedCluster } from './embedded-cluster.ts';
+import { largeCluster } from './large-cluster.ts';
+
+const { values } = parseArgs({
+  options: {
+    servers: { type: 'string', default: '200' },
+    resources: { type: 'string', default: '5000' },
+    seconds: { type: 'string', default: '20' },
+  },
+});
+const [servers, resources, seconds] = [values.servers, values.resources, values.seconds].map(Number) as [
+  number,
+  number,
+  number,
+];
+/** An API server of a large cluster, at every address of loopback. */
+async function startServer(documentsNow: () => ServerDocuments) {
+  const [cert, key] = await Promise.all([
+    readFile(cluster.certificates.apiServer.certificate),
+    readFile(cluster.certificates.apiServer.privateKey),
+  ]);
+  const server = createSecureServer({ cert, key, allowHTTP1: true }, async ({ url }, response) => {
+    const document = await documentsNow().get(url, '', undefined);
+    response.writeHead(document.status, { 'content-type': document.contentType });
+    response.end(document.body);
+  });
+  server.listen(0);
+  await once(server, 'listening');
+  return { server, port: (server.address() as AddressInfo).port };
+}
+
+const localId = 'server-0';
+/** What the other client asks for. */
+const path = '/api/v1/namespaces';
+/** After a start, milliseconds. */
+const settling = 5_000;
+/** Milliseconds between two requests of the other client. */
+const pace = 20;
+/** Prints a line a second: the longest turn, in CPU time of its thread, and the longest delay; milliseconds. */
+const turns = `
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { writeSync } from 'node:fs';
+const delay = monitorEventLoopDelay({ resolution: 1 });
+delay.enable();
+let longest = 0;
+let last = process.threadCpuUsage();
+const turn = () => {
+  const { user, system } = process.threadCpuUsage(last);
+  longest = Math.max(longest, (user + system) / 1000);
+  last = process.threadCpuUsage();
+};
+setInterval(turn, 1).unref();
+setInterval(() => {
+  writeSync(1, 'turns ' + longest + ' ' + delay.max / 1e6 + '\\n');
+  longest = 0;
+  delay.reset();
+}, 1000).unref();
+`;
+
+const cluster = await createEmbeddedCluster();
+const { certificateAuthorities, clientCertificate, signingKey } = cluster.credentials;
+const { certificate, key } = clientCertificate;
+const agent = new Agent({
+  allowH2: false,
+  connect: { ca: certificateAuthorities, cert: certificate, key },
+});
+try {
+  await measure();
+} finally {
+  await agent.destroy();
+  await cluster.close();
+}
+
+async function measure(): Promise<void> {
+  const large = largeCluster(resources);
+  let [version, own] = [2, large.documentsOf(1)];
+  const [newer, older] = [large.documentsOf(1), large.documentsOf(0)];
+  // Three servers are all of them.
+  const [local, newerServer, olderServer] = await Promise.all([
+    startServer(() => own),
+    startServer(() => newer),
+    startServer(() => older),
+  ]);
+  const port = await freePort();
+  const origin = `https://127.0.0.1:${port}`;
+  const flags = {
+    ...serveFlags({
+      apiServer: { url: `https://127.0.0.1:${local.port}`, serverId: localId },
+      certificates: cluster.certificates,
+      snapshotKeys: cluster.keyFiles.publicKeys,
+      snapshotFile: '',
+      logger: silentLogger,
+    }),
+    'snapshot-file': [join(cluster.directory, 'snapshot')],
+    'secure-port': [String(port)],
+  };
+  const module = `data:text/javascript,${encodeURIComponent(turns)}`;
+  const router = await startChild({
+    executable: process.execPath,
+    arguments: ['--import', module, commandModule, 'serve', ...flagArguments(flags)],
+  });
+  let longest = { turn: 0, delay: 0 };
+  router.onLine((line) => {
+    const [word, turn, delay] = line.split(' ');
+    if (word !== 'turns') return;
+    longest = { turn: Math.max(longest.turn, Number(turn)), delay: Math.max(longest.delay, Number(delay)) };
+  });
+  const target = httpsTarget({ url: origin, certificateAuthorities, clientCertificate });
+  const { signal } = new AbortController();
+  const get = async (path: string) => {
+    const { statusCode, body } = await request(`${origin}${path}`, { dispatcher: agent });
+    await body.dump();
+    return statusCode;
+  };
+  try {
+    await waitUntil('the router lives', async () => (await get('/livez').catch(() => 0)) === 200);
+    const [readNewer, readOlder] = await Promise.all([readServer(newer), readServer(older)]);
+    const readings = new Map([[localId, readNewer]]);
+    const addresses = new Map([[localId, `127.0.0.1:${local.port}`]]);
+    for (let index = 1; index < servers; index++) {
+      const isOlder = index % 2 === 1;
+      readings.set(`server-${index}`, isOlder ? readOlder : readNewer);
+      const { port } = isOlder ? olderServer : newerServer;
+      addresses.set(`server-${index}`, `127.0.${index >> 8}.${(index & 255) + 1}:${port}`);
+    }
+    let snapshot = await large.build(readings, undefined, addresses);
+    let delivery: Delivery | undefined;
+    const push = async () => {
+      delivery = await sealDelivery(snapshot, signingKeyOf(signingKey), delivery);
+      const result = await target.put(delivery, signal);
+      if (result.kind !== 'accepted')
+        throw new Error(`the snapshot was not taken: ${JSON.stringify(result)}`);
+    };
+    await push();
+    await waitUntil('the router knows every server', async () => (await get(path)) === 200);
+    await sleep(settling);
+
+    const look = async (name: string, work: () => Promise<unknown>): Promise<string[]> => {
+      longest = { turn: 0, delay: 0 };
+      const latencies: number[] = [];
+      const before = await usageOf(router.pid);
+      let isOver = false;
+      const asking = (async () => {
+        while (!isOver) {
+          const begun = performance.now();
+          const status = await get(path);
+          if (status !== 200) throw new Error(`response ${status}`);
+          latencies.push(performance.now() - begun);
+          await sleep(pace);
+        }
+      })();
+      for (let second = 0; second < seconds; second++) {
+        await Promise.all([work(), sleep(1_000)]);
+      }
+      isOver = true;
+      await asking;
+      const after = await usageOf(router.pid);
+      latencies.sort((one, other) => one - other);
+      const at = (part: number) => (latencies[Math.floor((latencies.length - 1) * part)] ?? 0).toFixed(1);
+      return [
+        name,
+        longest.turn.toFixed(1),
+        longest.delay.toFixed(1),
+        at(0.5),
+        at(0.99),
+        at(1),
+        ((after.cpuTime - before.cpuTime) / 1_000 / seconds).toFixed(0),
+        (after.resident / 1024).toFixed(0),
+      ];
+    };
+    const rows = [
+      ['', 'longest turn, ms', 'longest delay, ms', 'p50, ms', 'p99, ms', 'slowest, ms', 'CPU, ms/s', 'MiB'],
+      await look('no snapshot', async () => {}),
+      await look('one a second', async () => {
+        own = large.documentsOf(version++, 'v1.31.0');
+        readings.set(localId, await readServer(own));
+        snapshot = await large.build(readings, snapshot, addresses);
+        await push();
+      }),
+      await look('afterwards', async () => {}),
+    ];
+    console.log(`${servers} servers × ${resources} resources\n${markdownTable(rows)}`);
+  } finally {
+    for (const { server } of [local, newerServer, olderServer]) server.close();
+    target.close();
+    await router.stop();
+  }
+}
