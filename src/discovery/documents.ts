@@ -89,8 +89,8 @@ export function mergedDiscovery(
 const classicResponse = { contentType: contentType('plain'), cacheControl: 'no-cache, private' };
 
 /**
- * Merges what the servers serve, in slices. To be called when a table is accepted: metrics and status tell what servers
- * contradict each other in. Documents are written when they are asked for.
+ * Merges what the servers serve, in slices. To be called when a table is accepted, so that no client waits for it. Documents
+ * are written when they are asked for.
  */
 export async function prewarmDiscovery(table: RoutingTable): Promise<void> {
   await pause();

@@ -136,59 +136,13 @@ describe('a resource that servers describe differently', () => {
     const parentOnly = jobs({ responseKind: { group: '', version: '', kind: '' } });
     const views = [view('a', batchOf(parentOnly), leading), view('b', batchOf(jobs()))];
     assert.equal(onlyResource(views)?.responseKind?.kind, 'Job');
-    assert.deepEqual(mergeDiscovery(views).conflicts, []);
   });
 });
 
-describe('conflicts', () => {
-  test('of kind and scope are settled by the leading server and reported with who says what', () => {
-    const old = jobs({ scope: 'Cluster', responseKind: { kind: 'OldJob' } });
-    const views = [
-      view('a', batchOf(old), { version: 'v1.29.0' }),
-      view('b', batchOf(jobs())),
-      view('c', batchOf(jobs())),
-    ];
-    const { conflicts } = mergeDiscovery(views);
-    const place = { group: 'batch', version: 'v1', resource: 'jobs', subresource: '' };
-    assert.deepEqual(conflicts, [
-      {
-        ...place,
-        field: 'kind',
-        claims: [
-          { value: 'batch/v1, Kind=Job', serverIds: ['b', 'c'] },
-          { value: 'batch/v1, Kind=OldJob', serverIds: ['a'] },
-        ],
-      },
-      {
-        ...place,
-        field: 'scope',
-        claims: [
-          { value: 'Namespaced', serverIds: ['b', 'c'] },
-          { value: 'Cluster', serverIds: ['a'] },
-        ],
-      },
-    ]);
-    assert.deepEqual(onlyResource(views), jobs());
-  });
-
-  test('name the subresource they are about', () => {
-    const scale = (version: string) =>
-      jobs({
-        subresources: [
-          { subresource: 'scale', responseKind: { group: 'autoscaling', version, kind: 'Scale' } },
-        ],
-      });
-    const { conflicts } = mergeDiscovery([view('a', batchOf(scale('v1'))), view('b', batchOf(scale('v2')))]);
-    assert.deepEqual(
-      conflicts.map(({ subresource, claims }) => [subresource, claims.map(({ value }) => value)]),
-      [['scale', ['autoscaling/v1, Kind=Scale', 'autoscaling/v2, Kind=Scale']]],
-    );
-  });
-
-  test('are none where one server spells out the group version that the other leaves to the list', () => {
-    const spelled = jobs({ responseKind: { group: 'batch', version: 'v1', kind: 'Job' } });
-    assert.deepEqual(mergeDiscovery([view('a', batchOf(jobs())), view('b', batchOf(spelled))]).conflicts, []);
-  });
+test('of kinds and scopes that exclude each other those of the leading server are shown', () => {
+  const old = jobs({ scope: 'Cluster', responseKind: { kind: 'OldJob' } });
+  const views = [view('a', batchOf(old), { version: 'v1.29.0' }), view('b', batchOf(jobs()))];
+  assert.deepEqual(onlyResource(views), jobs());
 });
 
 describe('freshness', () => {

@@ -56,7 +56,6 @@ export function viewsOf(table: RoutingTable): DiscoveryView[] {
 export interface MergedDiscovery {
   /** The legacy group, under the empty name, first; `freshness` is always set. */
   readonly groups: readonly APIGroupDiscovery[];
-  readonly conflicts: readonly DiscoveryConflict[];
   /** By `storageVersionHashKey`: what aggregated documents cannot say and classic ones do. */
   readonly storageVersionHashes: ReadonlyMap<string, string>;
 }
@@ -98,23 +97,18 @@ export function* mergeSteps(
   leadingMinor: string | undefined,
 ): Steps<MergedDiscovery> {
   const sources = sourcesOf(views, leadingMinor);
-  const findings: Findings = { conflicts: [], storageVersionHashes: new Map() };
+  const storageVersionHashes = new Map<string, string>();
   const groups: APIGroupDiscovery[] = [];
   const lists = sources.map((source) => ({ source, item: source.groups }));
   for (const [name, contributions] of byName(lists, groupNameOf)) {
-    const versions = yield* mergeVersions(name, contributions, sources, findings);
+    const versions = yield* mergeVersions(name, contributions, sources, storageVersionHashes);
     // A group without a version is nothing one could ask for.
     if (versions.length === 0) continue;
     const group = { metadata: name === '' ? {} : { name }, versions };
     if (name === '') groups.unshift(group);
     else groups.push(group);
   }
-  return { groups, ...findings };
-}
-
-interface Findings {
-  readonly conflicts: DiscoveryConflict[];
-  readonly storageVersionHashes: Map<string, string>;
+  return { groups, storageVersionHashes };
 }
 
 /** Merging costs by distinct sets, not by servers: servers that share a set are one source. */
@@ -124,7 +118,6 @@ function sourcesOf(views: readonly DiscoveryView[], leadingMinor: string | undef
   return [...Map.groupBy(leadingFirst, ({ groups }) => groups)].map(([groups, members]) => ({
     groups,
     storageVersionHashes: members.find((member) => member.storageVersionHashes)?.storageVersionHashes,
-    serverIds: members.map(({ serverId }) => serverId),
     current: members.some(({ stale }) => !stale),
     reachable: members.some(({ stale, reachable = true }) => !stale && reachable),
   }));
@@ -134,12 +127,12 @@ function* mergeVersions(
   group: string,
   contributions: readonly Contribution<APIGroupDiscovery>[],
   sources: readonly DiscoverySource[],
-  findings: Findings,
+  storageVersionHashes: Map<string, string>,
 ): Steps<APIVersionDiscovery[]> {
   const lists = contributions.map(({ source, item }) => ({ source, item: item.versions ?? [] }));
   const versions: APIVersionDiscovery[] = [];
   for (const [version, named] of byName(lists, ({ version: name }) => name, versionOrder)) {
-    const resources = yield* mergeResources(group, version, named, findings);
+    const resources = yield* mergeResources(group, version, named, storageVersionHashes);
     versions.push({ version, resources, freshness: isCurrent(named, sources) ? 'Current' : 'Stale' });
   }
   return versions;
@@ -159,7 +152,7 @@ function* mergeResources(
   group: string,
   version: string,
   contributions: readonly Contribution<APIVersionDiscovery>[],
-  { conflicts, storageVersionHashes }: Findings,
+  storageVersionHashes: Map<string, string>,
 ): Steps<APIResourceDiscovery[]> {
   const lists = contributions.map(({ source, item }) => ({ source, item: item.resources ?? [] }));
   const resources: APIResourceDiscovery[] = [];
@@ -170,7 +163,7 @@ function* mergeResources(
     if (hash !== undefined) {
       storageVersionHashes.set(storageVersionHashKey(group, version, leading.resource), hash);
     }
-    resources.push(mergeResource(named, leading, { group, version, conflicts }));
+    resources.push(mergeResource(named, leading));
     yield;
   }
   return resources;
@@ -201,26 +194,7 @@ function isCurrent(
   return counted.length > 0 && new Set(contributions.map(({ source }) => source)).size === sources.length;
 }
 
-/** Servers describe one thing in ways that exclude each other. The leading server's description is shown. */
-export interface DiscoveryConflict {
-  readonly group: string;
-  readonly version: string;
-  readonly resource: string;
-  /** Empty when it is about the resource itself. */
-  readonly subresource: string;
-  readonly field: 'kind' | 'scope';
-  /** The descriptions and who gives them, the leading server's first. A kind reads `apps/v1, Kind=Scale`. */
-  readonly claims: readonly { readonly value: string; readonly serverIds: readonly string[] }[];
-}
-
 const none: readonly never[] = [];
-
-/** Where the merged thing stands, and where conflicts are reported. */
-interface MergeContext {
-  readonly group: string;
-  readonly version: string;
-  readonly conflicts: DiscoveryConflict[];
-}
 
 /**
  * What several servers serve of one resource of one group version: verbs and subresources of all of them,
@@ -231,18 +205,13 @@ interface MergeContext {
 function mergeResource(
   contributions: readonly Contribution<APIResourceDiscovery>[],
   leading: APIResourceDiscovery,
-  context: MergeContext,
 ): APIResourceDiscovery {
   // Nearly all servers describe nearly everything alike: then there is nothing to build.
   if (contributions.every(({ item }) => isSameResource(item, leading))) return leading;
-  const { resource } = leading;
-  reportConflict(contributions, 'kind', resource, '', context);
-  reportConflict(contributions, 'scope', resource, '', context);
-
   const subresources = byName(
     contributions.map(({ source, item }) => ({ source, item: item.subresources ?? [] })),
     ({ subresource }) => subresource,
-  ).flatMap(([, named]) => mergeSubresource(named, resource, context));
+  ).flatMap(([, named]) => mergeSubresource(named));
   const responseKind = kindOf(contributions);
   return {
     ...leading,
@@ -254,13 +223,10 @@ function mergeResource(
 
 function mergeSubresource(
   contributions: readonly Contribution<APISubresourceDiscovery>[],
-  resource: string,
-  context: MergeContext,
 ): APISubresourceDiscovery[] {
   const leading = contributions[0]?.item;
   if (leading === undefined) return [];
   if (contributions.every(({ item }) => isAlike(item, leading))) return [leading];
-  reportConflict(contributions, 'kind', resource, leading.subresource, context);
   const responseKind = kindOf(contributions);
   return [
     {
@@ -319,39 +285,6 @@ function hasKind({ responseKind }: Described): boolean {
   return responseKind?.kind !== undefined && responseKind.kind !== '';
 }
 
-function reportConflict(
-  contributions: readonly Contribution<Described>[],
-  field: DiscoveryConflict['field'],
-  resource: string,
-  subresource: string,
-  { group, version, conflicts }: MergeContext,
-): void {
-  const claims = new Map<string, string[]>();
-  for (const { source, item } of contributions) {
-    const value = field === 'kind' ? describeKind(item, group, version) : item.scope;
-    if (value === undefined) continue;
-    const serverIds = claims.get(value);
-    if (serverIds === undefined) claims.set(value, [...source.serverIds]);
-    else serverIds.push(...source.serverIds);
-  }
-  if (claims.size < 2) return;
-  conflicts.push({
-    group,
-    version,
-    resource,
-    subresource,
-    field,
-    claims: [...claims].map(([value, serverIds]) => ({ value, serverIds })),
-  });
-}
-
-/** An empty group or version means that of the list (k8s.io/apimachinery meta/v1/types.go, APIResource). */
-function describeKind(item: Described, group: string, version: string): string | undefined {
-  if (!hasKind(item)) return undefined;
-  const { group: kindGroup, version: kindVersion, kind } = item.responseKind ?? {};
-  return `${groupVersionString(kindGroup || group, kindVersion || version)}, Kind=${kind}`;
-}
-
 function isSameList(one: readonly string[], other: readonly string[]): boolean {
   return one.length === other.length && one.every((entry, index) => entry === other[index]);
 }
@@ -360,8 +293,6 @@ function isSameList(one: readonly string[], other: readonly string[]): boolean {
 export interface DiscoverySource {
   readonly groups: readonly APIGroupDiscovery[];
   readonly storageVersionHashes?: Readonly<Record<string, string>> | undefined;
-  /** The leading server first. */
-  readonly serverIds: readonly string[];
   /** At least one of the servers was read this time. */
   readonly current: boolean;
   /** At least one of those has an address. */

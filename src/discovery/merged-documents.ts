@@ -27,7 +27,7 @@ import { discoveryPathString, type OwnDocument, type ServersDocument } from './o
 
 /** The merged documents of one snapshot, each made when it is first asked for. */
 interface MergedDocuments {
-  /** Groups and conflicts; `undefined` when the snapshot holds no server's discovery. */
+  /** `undefined` when the snapshot holds no server's discovery. */
   readonly discovery: SharedWork<MergedDiscovery> | undefined;
   /** Whether a server has the document, by the snapshot. */
   isKnown(path: DiscoveryPath): boolean;

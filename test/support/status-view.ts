@@ -23,7 +23,6 @@ export function statusView(serverId: string | null): RouterStatus {
     embeddedSync: null,
     found: [],
     servers: [],
-    discovery: { conflictCount: 0, conflicts: [] },
     certificates: [],
     documents: [],
     warnings: [],

@@ -40,19 +40,6 @@ describe('the text of status', () => {
         health: { status: 'unhealthy', cause: 'unreachable', since: '2026-01-01T00:03:00Z' },
       },
     ],
-    discovery: {
-      conflictCount: 2,
-      conflicts: [
-        {
-          group: 'apps',
-          version: 'v1',
-          resource: 'deployments',
-          subresource: 'scale',
-          field: 'kind',
-          claims: [{ value: 'Scale', serverIds: ['cp-a'] }],
-        },
-      ],
-    },
     certificates: [
       {
         name: 'kubeconfig',
@@ -100,14 +87,13 @@ describe('the text of status', () => {
     assert.match(text, /^Warnings:\n {2}another one$/m);
   });
 
-  it('tells of age, expiry, health, conflicts and warnings', () => {
+  it('tells of age, expiry, health and warnings', () => {
     const text = statusText(report, now, plain);
     assert.match(text, /^Snapshot: +generation 42, pushed, 5 min 0 s old$/m);
     assert.match(text, /^Healthy: +0 of 1$/m);
     assert.match(text, /unreachable 2 min 0 s +stale/);
     const wide = statusText(report, now, { ...plain, isWide: true });
     assert.match(wide, /unreachable 2 min 0 s +10\.0\.0\.1:6443 +its router +stale/);
-    assert.match(text, /apps\/v1 deployments\/scale: kind "Scale" say cp-a\n {2}and 1 more/);
     assert.match(text, /^Not readable:\n {2}cp-b \/apis: This router cannot read it\.$/m);
     assert.match(text, /Warnings:\n {2}--tls-cert-file/);
   });

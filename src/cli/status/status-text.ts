@@ -58,12 +58,6 @@ export function statusText(
     status.servers.length === 0 ? [] : textTable(serverRows(status, hostnames, now, isWide)),
     cluster === undefined ? [] : differences(cluster, isWide),
     list(
-      'Conflicts in discovery',
-      status.discovery.conflicts.map(conflictLine),
-      width,
-      status.discovery.conflictCount,
-    ),
-    list(
       'Not readable',
       status.documents.map(
         ({ server, path, problem }) => `${displayName(server, hostnames)} ${path}: ${problem}`,
@@ -260,14 +254,6 @@ function resourceRows({ group, rows }: MatrixGroup): readonly (readonly string[]
     return [`${group === '' ? '' : `${group}/`}${version} ${name}`, ...cells.map((cell) => cellText[cell])];
   });
 }
-
-function conflictLine({ group, version, resource, subresource, field, claims }: Conflict): string {
-  const name = resourceName(group, version, resource, subresource);
-  const said = claims.map(({ value, serverIds }) => `"${value}" say ${serverIds.join(', ')}`);
-  return `${name}: ${field} ${said.join('; ')}`;
-}
-
-type Conflict = RouterStatus['discovery']['conflicts'][number];
 
 function resourceName(group: string, version: string, resource: string, subresource: string): string {
   return `${group === '' ? '' : `${group}/`}${version} ${resource}${subresource === '' ? '' : `/${subresource}`}`;

@@ -248,11 +248,6 @@ const stateCatalogue = {
     ['result'],
     pushResults,
   ),
-  discoveryConflicts: gauge(
-    'mixed_version_proxy_discovery_conflicts',
-    'Resources that servers describe in ways that exclude each other, in the merged discovery documents.',
-    [],
-  ),
   documentProblems: gauge(
     'mixed_version_proxy_document_problems',
     "Servers' discovery documents and OpenAPI indexes that are missing in the merged ones, or not up to date there.",

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { HealthObserver, ServerHealthReport } from '../../health/server-health.ts';
 import type { HealthEndpoint } from '../../own-paths/health.ts';
 import type { MetricsSource } from '../../own-paths/metrics-endpoints.ts';
-import { documentStatus } from '../../own-paths/status/router-status.ts';
+import { documentProblems } from '../../own-paths/status/router-status.ts';
 import {
   type CredentialFiles,
   type EmbeddedSyncStatus,
@@ -133,9 +133,7 @@ function updateStateMetrics(
 ): void {
   const table = sources.table();
   updateSnapshot(state, table, now);
-  const { discovery, documents } = documentStatus(table);
-  state.discoveryConflicts.with().set(discovery.conflictCount);
-  state.documentProblems.with().set(documents.length);
+  state.documentProblems.with().set(documentProblems(table).length);
   updateCredentials(state, sources.credentialFiles);
   state.heldBytes.with().set(memoryForOthers.bytes);
   state.settingsNeedingRestart.with().set(sources.needsRestart().length);

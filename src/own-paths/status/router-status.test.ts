@@ -6,7 +6,7 @@ import type { APIGroupDiscovery } from '../../apimachinery/discovery-types.ts';
 import { servedSetFromDiscovery } from '../../discovery/forms/aggregated.ts';
 import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
 import {
-  documentStatus,
+  documentProblems,
   halfWayWarnings,
   undecodableResources,
   undecodableVersions,
@@ -41,33 +41,9 @@ const tableOf = (count: number, stale = false) =>
     }),
   );
 
-test('conflicts are counted and shown, with who says what', () => {
-  const { discovery, documents } = documentStatus(tableOf(1));
-  assert.equal(discovery.conflictCount, 1);
-  assert.deepEqual(discovery.conflicts, [
-    {
-      group: 'apps',
-      version: 'v1',
-      resource: 'things0',
-      subresource: '',
-      field: 'kind',
-      claims: [
-        { value: 'apps/v1, Kind=One', serverIds: ['a'] },
-        { value: 'apps/v1, Kind=Other', serverIds: ['b'] },
-      ],
-    },
-  ]);
-  assert.deepEqual(documents, []);
-});
-
-test('of many conflicts the number is whole and the list is not', () => {
-  const { discovery } = documentStatus(tableOf(250));
-  assert.deepEqual([discovery.conflictCount, discovery.conflicts.length], [250, 100]);
-});
-
 test('servers whose documents are missing or old are named', () => {
-  const named = (table: Parameters<typeof documentStatus>[0]) =>
-    documentStatus(table).documents.map(({ path, server }) => `${server} ${path}`);
+  const named = (table: Parameters<typeof documentProblems>[0]) =>
+    documentProblems(table).map(({ path, server }) => `${server} ${path}`);
   assert.deepEqual(named(tableOf(1, true)), ['b /apis']);
   const unknown = buildRoutingTable(snapshotOfSets({ a: { set: { storageVersions: {} } } }));
   assert.deepEqual(named(unknown), ['a /apis', 'a /openapi/v3']);
@@ -76,7 +52,7 @@ test('servers whose documents are missing or old are named', () => {
 
 test('who cannot read a server is the sync job, or the router that reads the cluster itself', () => {
   const problems = (isReadHere: boolean) =>
-    documentStatus(tableOf(1, true), isReadHere).documents.map(({ problem }) => problem);
+    documentProblems(tableOf(1, true), isReadHere).map(({ problem }) => problem);
   assert.deepEqual(problems(false), ['The sync job cannot read it: what was last known of it is shown.']);
   assert.deepEqual(problems(true), ['This router cannot read it: what was last known of it is shown.']);
 });

@@ -1,6 +1,5 @@
 import { parseStorageVersionName } from '../../apimachinery/group-version.ts';
 import { compareServerVersions, minorVersion } from '../../apimachinery/server-version.ts';
-import { mergedDocumentsOf } from '../../discovery/merged-documents.ts';
 import type { ServerHealthReport } from '../../health/server-health.ts';
 import type { MixedVersionProxyOptions } from '../../proxy/options.ts';
 import type { PreferredVersionOptions } from '../../routing/decision.ts';
@@ -85,7 +84,7 @@ export function routerStatus(
       departedAt: listed.get(id)?.departedAt ?? null,
       health: healthStatus(health?.report(id), now),
     })),
-    ...documentStatus(table, reading !== undefined),
+    documents: documentProblems(table, reading !== undefined),
     certificates: credentialFiles.certificates(),
     keyFiles: credentialFiles.keyFiles(),
     found: foundInUse(settings?.found() ?? [], serverId),
@@ -192,29 +191,19 @@ export function oldSnapshotWarnings(
   return [`the snapshot is ${durationText(now - table.createdAt)} old, and still used: ${cause}`];
 }
 
-const shownConflicts = 100;
-
 /**
- * Pure, given a table whose documents are made.
+ * What could not be read; the log of whoever reads says why. Pure.
  * @param isReadHere whether this router reads the cluster itself. Default: the sync job does.
  */
-export function documentStatus(
+export function documentProblems(
   table: RoutingTable | undefined,
   isReadHere = false,
-): Pick<RouterStatus, 'discovery' | 'documents'> {
-  const conflicts = (table && mergedDocumentsOf(table).discovery?.now().conflicts) ?? [];
-  return {
-    discovery: { conflictCount: conflicts.length, conflicts: conflicts.slice(0, shownConflicts) },
-    documents: table === undefined ? [] : snapshotProblems(table, isReadHere),
-  };
-}
-
-/** What could not be read; the log of whoever reads says why. */
-function snapshotProblems({ snapshot }: RoutingTable, isReadHere: boolean): RouterStatus['documents'] {
+): RouterStatus['documents'] {
+  const { servers = [], servedSets = {} } = table?.snapshot ?? {};
   const reader = isReadHere ? 'This router' : 'The sync job';
   const problems: RouterStatus['documents'][number][] = [];
-  for (const { id: server, serves, stale, departedAt } of snapshot.servers) {
-    const { discovery, openapiV3 } = snapshot.servedSets[serves] ?? {};
+  for (const { id: server, serves, stale, departedAt } of servers) {
+    const { discovery, openapiV3 } = servedSets[serves] ?? {};
     const name = (path: string, problem: string) => problems.push({ path, server, problem });
     if (discovery === undefined) name('/apis', 'What it discovers is not known.');
     else if (departedAt !== undefined) name('/apis', 'It has left: what was last known of it is shown.');

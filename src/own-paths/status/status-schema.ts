@@ -107,20 +107,6 @@ const routerStatus = open({
       health,
     }),
   ),
-  /** Resources that servers describe in ways that exclude each other: of all the number, of the first hundred who says what. */
-  discovery: open({
-    conflictCount: v.number(),
-    conflicts: v.array(
-      open({
-        group: v.string(),
-        version: v.string(),
-        resource: v.string(),
-        subresource: v.string(),
-        field: v.string(),
-        claims: v.array(open({ value: v.string(), serverIds: texts })),
-      }),
-    ),
-  }),
   /** Documents of servers that are missing in the merged ones, or not up to date there, and why. */
   documents: v.array(open({ path: v.string(), server: v.string(), problem: v.string() })),
   /** Also a token of the kubeconfig that says when it expires. Empty on runtimes that read no certificates from files. */
