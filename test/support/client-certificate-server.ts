@@ -14,15 +14,15 @@ import {
 
 import type { RequestCarrier } from '../../src/node/exchange/node-inbound.ts';
 import { createRouterServer } from '../../src/node/serving/server.ts';
-import { type CertificatePair, createAuthority } from './certificates.ts';
+import type { CertificatePair } from './certificates.ts';
+import {
+  clusterAuthority as cluster,
+  frontProxyAuthority as frontProxy,
+  servingPair as serving,
+} from './security/certificates.ts';
 
-export const cluster = await createAuthority('kubernetes');
-export const frontProxy = await createAuthority('kubernetes-front-proxy-ca');
-export const serving = await cluster.issue({
-  commonName: 'router',
-  dnsNames: ['localhost'],
-  usage: 'server',
-});
+export { cluster, frontProxy, serving };
+
 export const authorities = readClientAuthorities({
   clientCa: cluster.certificate,
   requestHeaderCa: frontProxy.certificate,

@@ -12,31 +12,27 @@ import type { TLSSocket } from 'node:tls';
 import type { TransportCredentials } from '../../src/node/destinations/tls-dialer.ts';
 import type { Destination } from '../../src/request/destination.ts';
 import type { OutboundRequest } from '../../src/request/transport.ts';
-import { createAuthority } from './certificates.ts';
 import { type Listening, listenOnLoopback } from './listen-on-loopback.ts';
+import {
+  apiServerPair,
+  clusterAuthority,
+  frontProxyAuthority,
+  proxyClientPair,
+  servingPair,
+} from './security/certificates.ts';
 
-/** Signs serving certificates of peers and of the router. */
-export const servingAuthority = await createAuthority('serving-ca');
-/** Signs the certificate that the router proves itself to peers with. */
-export const frontProxyAuthority = await createAuthority('front-proxy-ca');
-const frontProxy = await frontProxyAuthority.issue({ commonName: 'front-proxy-client', usage: 'client' });
 /** Peers answer to the name `kubernetes.default.svc` whatever their address. */
 export const peerName = 'kubernetes.default.svc';
-export const peerPair = await servingAuthority.issue({
-  commonName: 'apiserver',
-  dnsNames: [peerName],
-  usage: 'server',
-});
-export const routerPair = await servingAuthority.issue({
-  commonName: 'router',
-  dnsNames: ['localhost'],
-  ipAddresses: ['127.0.0.1'],
-  usage: 'server',
-});
+export {
+  apiServerPair as peerPair,
+  clusterAuthority as servingAuthority,
+  frontProxyAuthority,
+  servingPair as routerPair,
+};
 
 export const credentials: TransportCredentials = {
-  peerCertificateAuthorities: servingAuthority.certificate,
-  frontProxy: { certificate: frontProxy.chain, key: frontProxy.privateKey },
+  peerCertificateAuthorities: clusterAuthority.certificate,
+  frontProxy: { certificate: proxyClientPair.chain, key: proxyClientPair.privateKey },
 };
 
 export type Protocol = 'h2' | 'http/1.1';
@@ -81,7 +77,7 @@ export async function startPeer(
   context: TestContext,
   protocol: Protocol,
   handle: PeerHandler,
-  { pair = peerPair, port = 0, maxConcurrentStreams }: PeerOptions = {},
+  { pair = apiServerPair, port = 0, maxConcurrentStreams }: PeerOptions = {},
 ): Promise<Peer> {
   const tls = {
     cert: pair.chain,
@@ -117,8 +113,8 @@ export async function startRawPeer(
   onConnection: (socket: TLSSocket) => void,
 ): Promise<Peer> {
   const server = createServer({
-    cert: peerPair.chain,
-    key: peerPair.privateKey,
+    cert: apiServerPair.chain,
+    key: apiServerPair.privateKey,
     ca: frontProxyAuthority.certificate,
     requestCert: true,
     rejectUnauthorized: false,
