@@ -16,8 +16,6 @@ export {
   readClientAuthorities,
 } from './callers/client-certificate.ts';
 export type { RunningRouter, ServeConfig } from './configuration/serve-config.ts';
-export type { FileGroup, WatchedFile } from './credentials/credential-watch.ts';
-export { CredentialWatch } from './credentials/credential-watch.ts';
 export type { DispatcherFor } from './destinations/node-transport.ts';
 export {
   NodeTransport,

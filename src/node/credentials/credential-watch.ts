@@ -34,22 +34,22 @@ export interface FileGroup {
   readonly isOnlyChecked?: boolean;
   /**
    * Checks what the files hold now and takes it into use, whole or not at all.
-   * @param textOf the new text of one of `files`.
+   * @param texts the new texts, by path
    * @throws to keep what is in use. The message says what is wrong; it is logged, and shown to those who may
    *   read the router's status.
    */
-  apply(textOf: (file: WatchedFile) => string): void | Promise<void>;
+  apply(texts: ReadonlyMap<string, string>): void | Promise<void>;
 }
 
 export interface FileGroupState {
   readonly group: FileGroup;
   /** Of each file, in order: the text in use. */
-  readonly texts: readonly string[];
+  texts: readonly string[];
   /** Of each file, when its text was taken: milliseconds since the epoch; `undefined`: it is that of the start. */
-  readonly reloads: readonly (number | undefined)[];
+  reloads: readonly (number | undefined)[];
   /** Of each file, whether it holds something else by now, or cannot be read. */
-  readonly differs: readonly boolean[];
-  readonly lastError: string | undefined;
+  differs: readonly boolean[];
+  lastError: string | undefined;
 }
 
 interface FileReloaderOptions {
@@ -76,7 +76,7 @@ export class FileReloader {
   readonly #clock: () => number;
   readonly #read: (path: string) => Promise<string>;
   readonly #settle: () => Promise<void>;
-  readonly #groups = new Map<FileGroup, FileGroupState>();
+  readonly #states: FileGroupState[] = [];
   #lastPass: Promise<void> = Promise.resolve();
   #timer: NodeJS.Timeout | undefined;
 
@@ -88,16 +88,18 @@ export class FileReloader {
   }
 
   add(group: FileGroup): void {
-    this.#groups.set(group, stateAtStart(group));
+    const texts = group.files.map(({ text }) => text);
+    const [reloads, differs] = [texts.map(() => undefined), texts.map(() => false)];
+    this.#states.push({ group, texts, reloads, differs, lastError: undefined });
   }
 
   states(): readonly FileGroupState[] {
-    return [...this.#groups.values()];
+    return this.#states;
   }
 
   check(): Promise<void> {
     this.#lastPass = this.#lastPass.then(async () => {
-      for (const group of this.#groups.keys()) await this.#checkGroup(group);
+      for (const state of this.#states) await this.#checkGroup(state);
     });
     return this.#lastPass;
   }
@@ -121,38 +123,38 @@ export class FileReloader {
     this.#timer = undefined;
   }
 
-  async #checkGroup(group: FileGroup): Promise<void> {
-    const issue = await this.#take(group);
-    if (issue === undefined) return;
-    if (issue === this.#stateOf(group).lastError) return;
+  async #checkGroup(state: FileGroupState): Promise<void> {
+    const issue = await this.#take(state);
+    if (issue === undefined || issue === state.lastError) return;
     await this.#settle();
-    const stillThere = await this.#take(group);
-    if (stillThere === undefined || stillThere === this.#stateOf(group).lastError) return;
-    this.#set(group, { lastError: stillThere });
+    const stillThere = await this.#take(state);
+    if (stillThere === undefined || stillThere === state.lastError) return;
+    state.lastError = stillThere;
+    const { name, complaint } = state.group;
     this.#logger.error(
-      { files: this.#differing(group), error: stillThere },
-      group.complaint ?? `Changed files cannot be used, the old content stays in use: ${group.name}`,
+      { files: differing(state), error: stillThere },
+      complaint ?? `Changed files cannot be used, the old content stays in use: ${name}`,
     );
   }
 
-  async #take(group: FileGroup): Promise<string | undefined> {
-    const state = this.#stateOf(group);
+  async #take(state: FileGroupState): Promise<string | undefined> {
+    const { group } = state;
     const readings = await Promise.allSettled(group.files.map((file) => this.#text(file)));
-    const differs = readings.map(
+    state.differs = readings.map(
       (reading, index) => reading.status === 'rejected' || reading.value !== state.texts[index],
     );
-    this.#set(group, { differs });
     try {
       const texts = readings.map((reading) => {
         if (reading.status === 'rejected') throw reading.reason;
         return reading.value;
       });
-      const changed = this.#differing(group);
-      if (changed.length > 0) await group.apply((file) => textOf(group, texts, file));
-      else if (state.lastError === undefined) return undefined;
+      const changed = differing(state);
+      if (changed.length > 0) {
+        await group.apply(new Map(group.files.map(({ path }, index) => [path, texts[index] ?? ''])));
+      } else if (state.lastError === undefined) return undefined;
       const now = this.#clock();
-      const reloads = state.reloads.map((before, index) => (differs[index] === true ? now : before));
-      this.#set(group, { texts, reloads, differs: texts.map(() => false), lastError: undefined });
+      const reloads = state.reloads.map((before, index) => (state.differs[index] === true ? now : before));
+      Object.assign(state, { texts, reloads, differs: texts.map(() => false), lastError: undefined });
       if (group.isOnlyChecked === true) return undefined;
       this.#logger.info(
         { files: changed.length > 0 ? changed : group.files.map(({ path }) => path) },
@@ -164,11 +166,6 @@ export class FileReloader {
     }
   }
 
-  #differing(group: FileGroup): readonly string[] {
-    const { differs } = this.#stateOf(group);
-    return group.files.flatMap(({ path }, index) => (differs[index] === true ? [path] : []));
-  }
-
   async #text({ name, path }: WatchedFile): Promise<string> {
     try {
       return await this.#read(path);
@@ -177,33 +174,11 @@ export class FileReloader {
       throw new Error(`--${name}: cannot read ${path}: ${detail}`, { cause });
     }
   }
-
-  #stateOf(group: FileGroup): FileGroupState {
-    const state = this.#groups.get(group);
-    if (state === undefined) throw new RangeError(`no such group of files: ${group.name}`);
-    return state;
-  }
-
-  #set(group: FileGroup, change: Partial<FileGroupState>): void {
-    this.#groups.set(group, { ...this.#stateOf(group), ...change });
-  }
 }
 
-function stateAtStart(group: FileGroup): FileGroupState {
-  const texts = group.files.map(({ text }) => text);
-  return {
-    group,
-    texts,
-    reloads: texts.map(() => undefined),
-    differs: texts.map(() => false),
-    lastError: undefined,
-  };
-}
-
-function textOf(group: FileGroup, texts: readonly string[], file: WatchedFile): string {
-  const text = texts[group.files.indexOf(file)];
-  if (text === undefined) throw new RangeError(`--${file.name} is no file of this group: ${group.name}`);
-  return text;
+/** Paths. */
+function differing({ group, differs }: FileGroupState): readonly string[] {
+  return group.files.flatMap(({ path }, index) => (differs[index] === true ? [path] : []));
 }
 
 export class CredentialWatch {

@@ -187,8 +187,8 @@ export function watchRouterFiles(
   watch.add({
     name: 'certificates, keys and kubeconfig',
     files,
-    async apply(textOf) {
-      const config = await source.read(new Map(files.map((file) => [file.path, textOf(file)])));
+    async apply(texts) {
+      const config = await source.read(texts);
       const credentials = credentialsOf(config);
       const readCluster = await users.prepareSync?.(config);
       users.live.replace(credentials, users);
@@ -201,10 +201,10 @@ export function watchRouterFiles(
       name: 'the configuration file',
       files: [file],
       isOnlyChecked: true,
-      async apply(textOf) {
-        const changes = await source.changes(textOf(file));
-        users.onSettingsChanged(changes);
+      async apply(texts) {
         const { path } = file;
+        const changes = await source.changes(texts.get(path) ?? '');
+        users.onSettingsChanged(changes);
         if (changes.length > 0) {
           logger.warn(
             { path, settings: changes },
@@ -222,7 +222,7 @@ export function watchRouterFiles(
       complaint: 'The router will not reach kube-apiserver where its manifest has it listen',
       files: [file],
       isOnlyChecked: true,
-      apply: (textOf) => check(textOf(file)),
+      apply: (texts) => check(texts.get(path) ?? ''),
     });
   }
 }

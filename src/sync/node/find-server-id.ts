@@ -24,7 +24,6 @@ interface FindServerIdOptions {
 
 export interface FoundServerId {
   readonly id: string;
-  readonly by: 'lease' | 'endpoint';
   readonly source: string;
 }
 
@@ -56,14 +55,13 @@ export async function findServerId({
     const [own] = leases
       .filter((lease) => lease.hostname === hostname)
       .sort((one, other) => other.renewedAt - one.renewedAt);
-    if (own !== undefined)
-      return { id: own.id, by: 'lease', source: `identity Lease of this host, ${hostname}` };
+    if (own !== undefined) return { id: own.id, source: `identity Lease of this host, ${hostname}` };
     const slices = await listed(connection, apiEndpointsPath, apiEndpointsSelector, signal);
     const addresses = [...new Set(slices.flatMap(parseApiEndpoints).map(({ address }) => address))].sort();
     const [address, ...others] = addresses.filter(isLocal);
     if (address !== undefined && others.length === 0) {
       const source = `endpoint ${address} of the Service kubernetes: no identity Lease is of this host, ${hostname}`;
-      return { id: endpointServerId(address), by: 'endpoint', source };
+      return { id: endpointServerId(address), source };
     }
     const hosts = [...new Set(leases.map((lease) => lease.hostname ?? '(unknown)'))].sort();
     const only = address === undefined ? 'no endpoint' : 'more than one endpoint';

@@ -47,32 +47,28 @@ const longestWithoutRound = 30_000;
  */
 function syncHealth(
   status: () => SyncStatus | undefined,
-  now: () => number,
+  clock: () => number,
 ): { readonly livez: readonly HealthCheck[]; readonly readyz: readonly HealthCheck[] } {
-  const rounds: HealthCheck = {
-    name: 'rounds',
-    check() {
-      const lastRoundAt = status()?.lastRoundAt;
-      if (lastRoundAt === undefined) return 'no round has ended yet';
-      const age = now() - lastRoundAt;
-      return age > longestWithoutRound ? `the last round ended ${Math.round(age / 1000)} s ago` : undefined;
-    },
-  };
-  const servers: HealthCheck = {
-    name: 'servers',
-    check() {
-      const known = status()?.servers ?? [];
-      return known.some(({ state }) => state === 'current') ? undefined : 'no API server can be read';
-    },
-  };
-  const deliveries: HealthCheck = {
-    name: 'deliveries',
-    check() {
-      return status()?.targets.some(({ heldGeneration }) => heldGeneration !== undefined) === true
-        ? undefined
-        : 'no target holds the snapshot';
-    },
-  };
+  const check = (
+    name: string,
+    issueOf: (now: SyncStatus | undefined) => string | undefined,
+  ): HealthCheck => ({
+    name,
+    check: () => issueOf(status()),
+  });
+  const rounds = check('rounds', (now) => {
+    if (now?.lastRoundAt === undefined) return 'no round has ended yet';
+    const age = clock() - now.lastRoundAt;
+    return age > longestWithoutRound ? `the last round ended ${Math.round(age / 1000)} s ago` : undefined;
+  });
+  const servers = check('servers', (now) => {
+    const isRead = now?.servers.some(({ state }) => state === 'current') === true;
+    return isRead ? undefined : 'no API server can be read';
+  });
+  const deliveries = check('deliveries', (now) => {
+    const isHeld = now?.targets.some(({ heldGeneration }) => heldGeneration !== undefined) === true;
+    return isHeld ? undefined : 'no target holds the snapshot';
+  });
   return { livez: [ping], readyz: [ping, rounds, servers, deliveries] };
 }
 
