@@ -267,7 +267,7 @@ export const openSslSuites: ReadonlyMap<string, string> = new Map(
   ]),
 );
 
-/** Always offered, as by Go: they cannot be chosen. */
+/** Always offered, as by Go: they cannot be chosen. In Go's order (crypto/tls, `defaultCipherSuitesTLS13`). */
 export const suitesOfTls13 = [
   'TLS_AES_128_GCM_SHA256',
   'TLS_AES_256_GCM_SHA384',

@@ -195,6 +195,14 @@ test('a suite of TLS 1.2 that is not chosen is refused; TLS 1.3 has its own', as
   assert.match(await handshake(context, parameters, {}), /^TLSv1\.3 TLS_AES_/);
 });
 
+test("of the suites of TLS 1.3 that of Go comes first, whatever the client prefers; those of TLS 1.2 are Node's own", async (context) => {
+  const parameters = { minVersion: 'TLSv1.2', ciphers: undefined } as const;
+  const offered = { ciphers: 'TLS_AES_256_GCM_SHA384:TLS_AES_128_GCM_SHA256' };
+  assert.equal(await handshake(context, parameters, offered), 'TLSv1.3 TLS_AES_128_GCM_SHA256');
+  const with12 = await handshake(context, parameters, { maxVersion: 'TLSv1.2' });
+  assert.equal(with12, 'TLSv1.2 ECDHE-ECDSA-AES128-GCM-SHA256');
+});
+
 test('what was chosen outlasts a new certificate', async (context) => {
   const tls = { ...servingTls, minVersion: 'TLSv1.3', ciphers: undefined } as const;
   const { port, server } = await startServer(context, mirror, { tls });
