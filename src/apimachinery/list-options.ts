@@ -39,7 +39,6 @@ export function readListOptions(parameters: ReadonlyMap<string, string>): ListOp
   };
 }
 
-/** The field selector, parsed; `undefined` when it or any other option cannot be converted. */
 function convertibleFieldSelector(
   parameters: ReadonlyMap<string, string>,
 ): readonly FieldRequirement[] | undefined {

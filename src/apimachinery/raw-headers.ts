@@ -48,15 +48,10 @@ export function rawHeadersOf(headers: Headers): RawHeaders {
   return lines;
 }
 
+const plain = /^[\0-\x7f]*$/;
+
 export function toByteString(text: string): string {
-  let plain = true;
-  for (let index = 0; index < text.length; index++) {
-    if (text.charCodeAt(index) > 0x7f) {
-      plain = false;
-      break;
-    }
-  }
-  if (plain) return text;
+  if (plain.test(text)) return text;
   let bytes = '';
   for (const byte of new TextEncoder().encode(text)) bytes += String.fromCharCode(byte);
   return bytes;

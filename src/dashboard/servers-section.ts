@@ -18,11 +18,9 @@ const listedAtMost = 12;
 interface Marks {
   /** Minor version that writes, or requests for what differs, go to; `undefined`: to any. */
   readonly preferred: string | undefined;
-  /** ID of the server that can be stopped next. */
   readonly next: string | undefined;
 }
 
-/** The API servers: version, health, requests. What needs a look stands first. */
 export function serversSection(state: PageState, hostnames: Hostnames, next: NextStop | undefined): Markup {
   const { enabled, preferredVersion, servers: listed } = state.status;
   const { minor } = preferredVersion;

@@ -48,16 +48,6 @@ describe('the form of the response', () => {
       assert.equal(response.headers.get('content-type'), 'application/json', path);
     }
   });
-
-  test('is indented when pretty is asked for, under an ETag of its own', async () => {
-    const plain = await answered('/apis');
-    for (const request of [{ query: 'pretty=true' }, { accept: 'application/json;pretty=1' }]) {
-      const pretty = await answered('/apis', request);
-      assert.match(await pretty.clone().text(), /^\{\n {2}"kind"/);
-      assert.deepEqual(await pretty.json(), await plain.clone().json());
-      assert.notEqual(pretty.headers.get('etag'), plain.headers.get('etag'));
-    }
-  });
 });
 
 describe('the local server answers', () => {
@@ -266,13 +256,10 @@ describe('the documents of a snapshot', () => {
   test('are made once, and a renewal does not make them again', async () => {
     const documents = mergedDocumentsOf(table);
     const path = { kind: 'groups', legacy: false, trailingSlash: false } as const;
-    const [one, other] = await Promise.all([
-      documents.get(path, 'v2', false),
-      documents.get(path, 'v2', false),
-    ]);
+    const [one, other] = await Promise.all([documents.get(path, 'v2'), documents.get(path, 'v2')]);
     assert.ok(one);
     assert.equal(one.document, other?.document);
-    assert.equal((await documents.get(path, 'v2', false))?.wasMade, true);
+    assert.equal((await documents.get(path, 'v2'))?.wasMade, true);
     assert.equal(mergedDocumentsOf(renewedTable(table, new Date().toISOString())), documents);
   });
 
@@ -301,11 +288,7 @@ describe('the documents of a snapshot', () => {
     ]) {
       const parsed = parseDiscoveryPath(path);
       assert.ok(parsed);
-      assert.equal(
-        documents.isKnown(parsed),
-        (await documents.get(parsed, 'plain', false)) !== undefined,
-        path,
-      );
+      assert.equal(documents.isKnown(parsed), (await documents.get(parsed, 'plain')) !== undefined, path);
     }
   });
 });
@@ -318,10 +301,8 @@ test('a document is written a group at a time, in the words of JSON.stringify', 
     items: [{ x: [] }, {}, { y: ['\n'] }],
     empty: [],
   };
-  for (const pretty of [false, true]) {
-    const steps = [...jsonDocument(value, pretty)];
-    assert.ok(steps.length >= value.items.length, 'others can run in between');
-    const { body } = new SharedWork(jsonDocument(value, pretty)).now();
-    assert.equal(new TextDecoder().decode(body), `${JSON.stringify(value, null, pretty ? 2 : 0)}\n`);
-  }
+  const steps = [...jsonDocument(value)];
+  assert.ok(steps.length >= value.items.length, 'others can run in between');
+  const { body } = new SharedWork(jsonDocument(value)).now();
+  assert.equal(new TextDecoder().decode(body), `${JSON.stringify(value)}\n`);
 });

@@ -9,8 +9,6 @@ export interface DiscoveryRequest {
   readonly method: string;
   /** Decoded, Go's `URL.Path`. */
   readonly path: string;
-  /** Without `?`. `pretty` asks for indented JSON. */
-  readonly query: string;
   readonly accept?: string | undefined;
   readonly ifNoneMatch?: string | undefined;
   readonly acceptEncoding?: string | undefined;
@@ -60,17 +58,15 @@ export function mergedDiscovery(
   const path = parseDiscoveryPath(request.path);
   if (path === undefined || !isLocalServerKnown(path, table, options)) return undefined;
 
-  const negotiated = negotiateForm(path, request.accept);
-  if (negotiated === undefined) return undefined;
-  const { form } = negotiated;
-  const pretty = negotiated.pretty || isPretty(request.query);
+  const form = negotiateForm(path, request.accept);
+  if (form === undefined) return undefined;
   const documents = mergedDocumentsOf(table);
   return {
     path,
     isKnown: documents.isKnown(path),
     accept: path.kind === 'groups' ? ownDiscoveryAccept : 'application/json',
     async respond(own) {
-      const merged = await documents.get(path, form, pretty, own);
+      const merged = await documents.get(path, form, own);
       if (merged === undefined) return undefined;
       if (form !== 'plain') options.onAggregated?.(merged.wasMade);
       return respondWith(
@@ -110,10 +106,4 @@ function isLocalServerKnown(
   if (local === undefined) return true;
   const set = snapshot.servedSets[local.serves];
   return (path.kind === 'openapi-v3' ? set?.openapiV3 : set?.discovery) !== undefined;
-}
-
-/** What Go's strconv.ParseBool takes for true. */
-function isPretty(query: string): boolean {
-  const pretty = new URLSearchParams(query).get('pretty');
-  return pretty !== null && ['1', 't', 'T', 'TRUE', 'true', 'True'].includes(pretty);
 }

@@ -35,12 +35,7 @@ interface MergedDocuments {
    * @param own what a server says of itself now. Default: what the snapshot has
    * @returns `undefined` when no server has the document, or it has no such form
    */
-  get(
-    path: DiscoveryPath,
-    form: DocumentForm,
-    pretty: boolean,
-    own?: ServersDocument,
-  ): Promise<MergedDocument | undefined>;
+  get(path: DiscoveryPath, form: DocumentForm, own?: ServersDocument): Promise<MergedDocument | undefined>;
 }
 
 interface MergedDocument {
@@ -80,12 +75,10 @@ function mergedDocuments(table: RoutingTable): MergedDocuments {
       path.kind === 'openapi-v3'
         ? hasOpenApiV3Index(table)
         : [...new Set(views.map(({ groups }) => groups))].some((groups) => lists(groups, path)),
-    get: async (path, form, pretty, own) =>
-      (own === undefined ? ofSnapshot : await setOf(own)).get(path, form, pretty),
+    get: async (path, form, own) => (own === undefined ? ofSnapshot : await setOf(own)).get(path, form),
   };
 }
 
-/** Whether groups that a server serves make a document. */
 function lists(
   groups: DiscoveryView['groups'],
   path: Exclude<DiscoveryPath, { kind: 'openapi-v3' }>,
@@ -134,8 +127,8 @@ class DocumentSet {
     this.#discovery = discovery;
   }
 
-  async get(path: DiscoveryPath, form: DocumentForm, pretty: boolean): Promise<MergedDocument | undefined> {
-    const key = `${form} ${pretty} ${discoveryPathString(path)}`;
+  async get(path: DiscoveryPath, form: DocumentForm): Promise<MergedDocument | undefined> {
+    const key = `${form} ${discoveryPathString(path)}`;
     const known = this.#documents.get(key);
     if (known !== undefined) return { document: await known.inSlices(), wasMade: true };
     const value =
@@ -144,7 +137,7 @@ class DocumentSet {
         : discoveryDocument(path, form, await this.#discovery?.inSlices());
     // Paths that do not exist are not cached: a client can ask for any number of them.
     if (value === undefined) return undefined;
-    const making = this.#documents.get(key) ?? new SharedWork(jsonDocument(value, pretty));
+    const making = this.#documents.get(key) ?? new SharedWork(jsonDocument(value));
     this.#documents.set(key, making);
     return { document: await making.inSlices(), wasMade: false };
   }

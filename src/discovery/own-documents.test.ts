@@ -32,9 +32,7 @@ async function merged(
   own: Promise<ServersDocument | undefined> | undefined,
   { table, accept = '' }: { readonly table: RoutingTable; readonly accept?: string },
 ): Promise<{ readonly etag: string | null; readonly text: string }> {
-  const response = await mergedDiscovery({ method: 'GET', path, query: '', accept }, table, {})?.respond(
-    await own,
-  );
+  const response = await mergedDiscovery({ method: 'GET', path, accept }, table, {})?.respond(await own);
   return { etag: response?.headers.get('etag') ?? null, text: (await response?.text()) ?? '' };
 }
 

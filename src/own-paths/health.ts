@@ -9,7 +9,6 @@ import { lacksOwnServer, oldSnapshotWarnings, type RouterStatusOptions } from '.
 import {
   type CredentialFiles,
   type EmbeddedSyncStatus,
-  embeddedSyncWarnings,
   expiryWarnings,
   reloadWarnings,
   type SettingsState,
@@ -25,7 +24,6 @@ interface HealthEndpointsOptions {
   /** Stands before each of them. Default: nothing does. */
   readonly accept?: MiddlewareHandler<HandlerEnvironment> | undefined;
   readonly logger?: Logger;
-  /** Told of each check that was run, for metrics. */
   readonly onChecked?: ((endpoint: HealthEndpoint, name: string, healthy: boolean) => void) | undefined;
 }
 
@@ -183,7 +181,7 @@ function snapshotCheck(options: RouterHealthOptions): HealthCheck {
 
 function whyThereIsNone(reading: EmbeddedSyncStatus | undefined): string {
   if (reading === undefined) return 'is the sync job running?';
-  const [first = 'the cluster is being read'] = embeddedSyncWarnings(reading);
+  const [first = 'the cluster is being read'] = reading.warnings;
   return first;
 }
 
@@ -204,7 +202,6 @@ export const ping: HealthCheck = { name: 'ping', check: () => undefined };
 
 interface HealthReport {
   readonly healthy: boolean;
-  /** The body, in the form of kube-apiserver's health endpoints. */
   readonly body: string;
   readonly failures: readonly { readonly name: string; readonly reason: string }[];
 }

@@ -3,7 +3,6 @@ import { type MergedDiscoveryRequest, mergedDiscovery } from '../discovery/docum
 import type { DiscoveryPath } from '../discovery/forms/discovery-path.ts';
 import { OwnDocuments, type ServersDocument } from '../discovery/own-documents.ts';
 import { auditIdOf } from '../request/headers.ts';
-import { queryOf } from '../request/inbound.ts';
 import type { AdmittedRequest, Router } from '../request/router.ts';
 import { type Outcome, ownResponse } from '../request/transport.ts';
 import { ledByPreference } from '../routing/preferred-version.ts';
@@ -74,7 +73,6 @@ export class DocumentMerger {
     const asked = {
       method: inbound.method,
       path: requestInfo.path,
-      query: queryOf(inbound.target),
       accept: firstHeader(headers, 'accept'),
       acceptEncoding: firstHeader(headers, 'accept-encoding'),
       ifNoneMatch: firstHeader(headers, 'if-none-match'),

@@ -19,7 +19,7 @@ export function ask(
   table: RoutingTable = recordedTable,
   localServerId = 'a',
 ): Promise<Response | undefined> | undefined {
-  const merged = mergedDiscovery({ method: 'GET', path, query: '', ...rest }, table, { localServerId });
+  const merged = mergedDiscovery({ method: 'GET', path, ...rest }, table, { localServerId });
   return merged?.isKnown === true ? merged.respond() : undefined;
 }
 

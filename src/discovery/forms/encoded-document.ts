@@ -13,12 +13,6 @@ import type { DiscoveryPath } from './discovery-path.ts';
 /** An aggregated form, or the plain one: classic discovery, the OpenAPI index. */
 export type DocumentForm = AggregatedVersion | 'plain';
 
-interface NegotiatedForm {
-  readonly form: DocumentForm;
-  /** Indented JSON is asked for (the Accept parameter `pretty=1`). */
-  readonly pretty: boolean;
-}
-
 interface Offer extends MediaTypeOffer {
   readonly form: DocumentForm;
 }
@@ -48,7 +42,7 @@ export function contentType(form: DocumentForm): string {
  * @returns `undefined` when the local server is to respond: its own view is asked for, or a form that only it can write,
  *   or refuse
  */
-export function negotiateForm(path: DiscoveryPath, accept: string | undefined): NegotiatedForm | undefined {
+export function negotiateForm(path: DiscoveryPath, accept: string | undefined): DocumentForm | undefined {
   const hasAggregatedForm = path.kind === 'groups' && !path.trailingSlash;
   const clauses = parseAccept(accept);
   const negotiated =
@@ -56,11 +50,10 @@ export function negotiateForm(path: DiscoveryPath, accept: string | undefined): 
     negotiateMediaType(clauses, [plainOffer]);
   if (negotiated !== undefined) {
     // A client that asks for one server's own view gets just that, in every form.
-    if (negotiated.parameters.get('profile') === 'nopeer') return undefined;
-    return { form: negotiated.offer.form, pretty: negotiated.parameters.get('pretty') === '1' };
+    return negotiated.parameters.get('profile') === 'nopeer' ? undefined : negotiated.offer.form;
   }
   // The index is always JSON (k8s.io/kube-openapi pkg/handler3/handler.go).
-  return path.kind === 'openapi-v3' ? { form: 'plain', pretty: false } : undefined;
+  return path.kind === 'openapi-v3' ? 'plain' : undefined;
 }
 
 /** API servers compress what is longer than this (k8s.io/apiserver, responsewriters/writers.go). In bytes. */
@@ -101,20 +94,8 @@ export class EncodedDocument {
   }
 }
 
-/**
- * Writes JSON as API servers do.
- *
- * @param value what to write; members that are `undefined` are left out
- * @param pretty indented, as `?pretty=true` asks for
- */
-export function* jsonDocument(value: object, pretty: boolean): Steps<EncodedDocument> {
-  const indent = pretty ? 2 : 0;
-  // Within a member, and within an item of a list. No string of JSON holds a line feed.
-  const nested = (text: string, by: string) => (pretty ? text.replaceAll('\n', `\n${by}`) : text);
-  const joined = (open: string, parts: readonly string[], close: string) => {
-    if (!pretty || parts.length === 0) return `${open}${parts.join(',')}${close}`;
-    return `${open}\n  ${parts.map((part) => nested(part, '  ')).join(',\n  ')}\n${close}`;
-  };
+/** Writes JSON as API servers do, in steps. Members that are `undefined` are left out. */
+export function* jsonDocument(value: object): Steps<EncodedDocument> {
   const members: string[] = [];
   for (const [key, member] of Object.entries(value) as [string, unknown][]) {
     if (member === undefined) continue;
@@ -122,16 +103,16 @@ export function* jsonDocument(value: object, pretty: boolean): Steps<EncodedDocu
     if (Array.isArray(member)) {
       const items: string[] = [];
       for (const item of member) {
-        items.push(JSON.stringify(item, null, indent));
+        items.push(JSON.stringify(item));
         yield;
       }
-      text = joined('[', items, ']');
-    } else text = JSON.stringify(member, null, indent);
-    members.push(`${JSON.stringify(key)}:${pretty ? ' ' : ''}${text}`);
+      text = `[${items.join(',')}]`;
+    } else text = JSON.stringify(member);
+    members.push(`${JSON.stringify(key)}:${text}`);
     yield;
   }
   // Go's encoder ends a document with a line feed; its ETag is made without it.
-  const body = new TextEncoder().encode(`${joined('{', members, '}')}\n`);
+  const body = new TextEncoder().encode(`{${members.join(',')}}\n`);
   return new EncodedDocument(body, body.subarray(0, -1));
 }
 

@@ -64,7 +64,6 @@ function isShared(table: RoutingTable, path: string): boolean {
   return table.isCustomResource(group, version) || table.extension(group, version) !== undefined;
 }
 
-/** Whether any server's index is known. */
 export function hasOpenApiV3Index(table: RoutingTable): boolean {
   return holdersOf(table).length > 0;
 }

@@ -23,7 +23,7 @@ function holders(serverRelativeURL: string | undefined, of = table): string[] | 
 describe('the index', () => {
   test('has the paths of all servers in alphabetical order, the newest server’s URL where both have one', async () => {
     const response = await mergedDiscovery(
-      { method: 'GET', path: '/openapi/v3', query: '', accept: 'text/html' },
+      { method: 'GET', path: '/openapi/v3', accept: 'text/html' },
       table,
       {},
     )?.respond();

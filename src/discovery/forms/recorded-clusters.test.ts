@@ -88,7 +88,7 @@ for (const cluster of clusters) {
         const listed = [...groupVersions(server.groups)].map(({ path }) => path);
         assert.deepEqual(listed.sort(), [...server.resourceLists.keys()].sort());
         for (const [path, recorded] of server.resourceLists) {
-          const answer = await mergedDiscovery({ method: 'GET', path, query: '' }, table, {})?.respond();
+          const answer = await mergedDiscovery({ method: 'GET', path }, table, {})?.respond();
           assert.equal(await answer?.text(), `${JSON.stringify(recorded)}\n`, path);
         }
       });
@@ -144,7 +144,7 @@ for (const cluster of clusters) {
       const get = async (path: string, version?: string): Promise<unknown> => {
         const accept =
           version && `application/json;g=apidiscovery.k8s.io;v=${version};as=APIGroupDiscoveryList`;
-        const response = await mergedDiscovery({ method: 'GET', path, query: '', accept }, table, {
+        const response = await mergedDiscovery({ method: 'GET', path, accept }, table, {
           localServerId: 'a',
         })?.respond();
         assert.equal(response?.status, 200, path);

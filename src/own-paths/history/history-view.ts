@@ -223,7 +223,6 @@ export interface UpgradeEvent {
     | 'FirstSnapshot'
     | 'ServerJoined'
     | 'ServerLeft'
-    /** It has left and may come back. */
     | 'ServerDeparted'
     | 'ServerReturned'
     | 'VersionChanged'
@@ -235,7 +234,6 @@ export interface UpgradeEvent {
     | 'SnapshotRenewed'
     | 'ServerUnhealthy'
     | 'ServerHealthy';
-  /** ID of the server concerned, if there is one. */
   readonly server?: string;
   readonly from?: string | undefined;
   readonly to?: string | undefined;

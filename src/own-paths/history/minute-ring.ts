@@ -29,7 +29,6 @@ export class MinuteRing {
   /** Of the current minute, by server. Begun anew when versions may have changed. */
   readonly #slots = new Map<string, ServerMinute>();
 
-  /** Servers may have other versions from now on. */
   versionsChanged(): void {
     this.#slots.clear();
   }
@@ -113,7 +112,6 @@ export class Latencies {
     this.#sum += other.#sum;
   }
 
-  /** `null` when there was none. */
   mean(): number | null {
     return this.#count === 0 ? null : Math.round((this.#sum / this.#count) * 10) / 10;
   }

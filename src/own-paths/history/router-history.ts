@@ -44,7 +44,6 @@ export class RouterHistory implements RequestObserver, HealthObserver {
     this.#startedAt = clock();
   }
 
-  /** Another table is in use, or another version is preferred in the same one. */
   tableInUse(table: RoutingTable): void {
     const known = { table, preferred: this.#preferredMinor(table) };
     keep(this.#events, upgradeEvents(this.#known, known, this.#clock()));

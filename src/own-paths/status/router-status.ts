@@ -18,7 +18,6 @@ import {
   describeSettingChange,
   type EmbeddedSyncSource,
   type EmbeddedSyncStatus,
-  embeddedSyncWarnings,
   expiryWarnings,
   type FoundSetting,
   manifestWarnings,
@@ -105,7 +104,7 @@ export function routerStatus(
         'docs/guides/preferred-version.md#objects-that-a-server-cannot-decode',
         undecodableWarnings(undecodable, table, preferredVersion.version !== 'local'),
       ),
-      ...warnings(`${runbook}syncserverunreadable`, embeddedSyncWarnings(reading)),
+      ...warnings(`${runbook}syncserverunreadable`, reading?.warnings ?? []),
     ],
   };
 }

@@ -1,13 +1,11 @@
 import type { RouterStatus } from './status-schema.ts';
 
-/** A setting that the configuration file gives another value than the one in use. */
 export type SettingChange = RouterStatus['needsRestart'][number];
 
 export function describeSettingChange({ flag, key, inUse, configured }: SettingChange): string {
   return `${flag} (${key}) needs a restart: ${inUse} is in use, the configuration file says ${configured}`;
 }
 
-/** What a runtime that reads its configuration again has to say about it. */
 export interface SettingsState {
   /** What the configuration file says now and only a restart can take into use. */
   needsRestart(): readonly SettingChange[];
@@ -15,7 +13,6 @@ export interface SettingsState {
   found(): readonly FoundSetting[];
 }
 
-/** A setting that was detected, not configured. */
 export type FoundSetting = RouterStatus['found'][number];
 
 /** State of the sync job in this router: what it last read of the cluster. */
@@ -38,14 +35,9 @@ export interface EmbeddedSyncStatus {
 
 export type EmbeddedSyncSource = () => EmbeddedSyncStatus;
 
-export function embeddedSyncWarnings(status: EmbeddedSyncStatus | undefined): readonly string[] {
-  return status?.warnings ?? [];
-}
-
 export type CertificateStatus = RouterStatus['certificates'][number];
 export type KeyFileStatus = RouterStatus['keyFiles'][number];
 
-/** What a runtime that reads certificates from files has to say about them. */
 export interface CredentialFiles {
   certificates(): readonly CertificateStatus[];
   keyFiles(): readonly KeyFileStatus[];

@@ -11,7 +11,6 @@ export const snapshotLimits = {
   depth: 32,
   /** Control planes have 1 to 7 API servers; the published scalability tests end at 50. */
   servers: 1_000,
-  /** At the most one for each server. */
   servedSets: 1_000,
   /** Resources of one set; the largest CRD collections known have some 3,000. */
   resources: 20_000,
@@ -19,7 +18,6 @@ export const snapshotLimits = {
   versions: 64,
   /** Subresources of one resource in one version. Pods have 11. */
   subresources: 128,
-  /** Groups in the discovery of one set. */
   groups: 5_000,
   /** OpenAPI v3 documents: one for each group version. */
   documents: 20_000,

@@ -142,7 +142,6 @@ const setMembers = [
 /** What an entry of a set's map counts in `snapshotLimits.unpacked`: a set that differs in one entry has a map of its own. */
 const entryCharacters = 16;
 
-/** Reads a snapshot, and sets by themselves. */
 class SnapshotReader extends StrictReader {
   /** Sets by key: of the snapshot before, and read from this one. */
   readonly #held: ReadonlyMap<string, ServedSet>;

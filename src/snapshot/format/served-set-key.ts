@@ -11,7 +11,6 @@ type SetMap = Exclude<keyof ServedSet, 'discovery'>;
  * the base. `null`: only the base has it.
  */
 export type PackedSet = {
-  /** Key of the base. */
   readonly base?: string;
   /** A group, or the place of one in the base. */
   readonly discovery?: readonly (APIGroupDiscovery | number)[] | null | undefined;
@@ -42,7 +41,6 @@ async function mapText(map: Readonly<Record<string, unknown>>, slice: TimeSlice)
   return text;
 }
 
-/** Canonical JSON of a set, in slices. */
 export async function setText({ base, discovery, ...maps }: PackedSet, slice: TimeSlice): Promise<string> {
   const members = base === undefined ? [] : [`"base":${JSON.stringify(base)}`];
   if (discovery === null) members.push('"discovery":null');

@@ -49,7 +49,6 @@ export class StrictReader {
     return input as Readonly<Partial<Record<Key, unknown>>>;
   }
 
-  /** The items that `readItem` could read. */
   protected async list<Item>(
     input: unknown,
     path: string,

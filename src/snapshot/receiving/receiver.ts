@@ -28,7 +28,6 @@ export interface SnapshotReceiverOptions {
   readonly onPush?: ((result: PushResult) => void) | undefined;
 }
 
-/** How a push has ended: accepted, refused for a reason, or failed by an internal error. */
 export type PushResult = Acceptance['result'] | SnapshotErrorCode | 'InternalError';
 
 /** A push that was refused since the last one that was taken. */
@@ -39,7 +38,6 @@ export interface RefusedPush {
   readonly at: number;
 }
 
-/** A push that was taken. */
 export interface Acceptance {
   /** `unchanged`: it was held already. */
   readonly result: 'accepted' | 'renewed' | 'unchanged';
@@ -64,7 +62,6 @@ export interface Held {
   readonly persisted: boolean;
 }
 
-/** What is held, as it is stored and handed on. */
 async function storedFrom({
   table,
   jws,

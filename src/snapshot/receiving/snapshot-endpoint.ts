@@ -34,25 +34,21 @@ export function parseEntityTag(text: string): HeldSnapshot | undefined {
 
 type Body = ReadableStream<Uint8Array> | null;
 
-/** Where a router has its table from. */
 export interface SnapshotSource {
   /** The table in force, or `undefined` while there has been no snapshot. */
   current(): RoutingTable | undefined;
 }
 
-/** A source that snapshots are pushed to. */
 export type PushTarget = Pick<SnapshotReceiver, 'current' | 'accept' | 'renew' | 'sealed' | 'digest'>;
 
 export function isPushTarget(source: SnapshotSource | PushTarget): source is PushTarget {
   return 'accept' in source;
 }
 
-/** Accepts a pushed snapshot, or responds with the reason and keeps the one in use. */
 export function putSnapshot(body: Body, receiver: PushTarget): Promise<Response> {
   return take(body, sealedSnapshotLimit, receiver, (jws) => receiver.accept(jws));
 }
 
-/** Takes the renewal of the snapshot that is held. */
 export function putRenewal(body: Body, receiver: PushTarget): Promise<Response> {
   return take(body, sealedRenewalLimit, receiver, (jws) => receiver.renew(jws));
 }

@@ -122,11 +122,9 @@ export function readRenewal(input: unknown): SnapshotRenewal {
 /** Pinned as `typ`: nothing else that the same key may have signed passes for a snapshot. */
 export const sealedSnapshotType = 'mixed-version-proxy-snapshot+jws';
 
-/** Checks of a signed document before its content is read. */
 interface SealRules {
   /** What it is, for messages: `The snapshot`. */
   readonly subject: string;
-  /** The one accepted `typ`. */
   readonly typ: string;
   /** Characters. */
   readonly limit: number;
