@@ -11,7 +11,7 @@ import type { FlagOf, SectionSchema } from '../../node/configuration/setting.ts'
 import type { Settings } from './read-settings.ts';
 
 /** A PEM file, and the certificates in it, in order; at least one. */
-export interface CertificateFile {
+interface CertificateFile {
   readonly file: PemFile;
   readonly certificates: readonly X509Certificate[];
 }

@@ -30,7 +30,7 @@ export interface ConfigurationKind {
   readonly settings: SectionSchema;
 }
 
-export interface ConfigurationFile {
+interface ConfigurationFile {
   readonly path: string;
   readonly text: string;
   /** The values that have no error. Paths in them are absolute. */

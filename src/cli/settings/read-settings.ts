@@ -64,7 +64,7 @@ export function describeIssue({ flag, message, source }: SettingIssue): string {
 /** Reads a file as UTF-8 text; throws when it cannot be read. Injected, so that checks need no disk. */
 export type ReadTextFile = (path: string) => string;
 
-export interface SettingFile {
+interface SettingFile {
   readonly path: string;
   readonly text: string;
 }

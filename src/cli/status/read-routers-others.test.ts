@@ -6,17 +6,11 @@ import { otherRouters } from './read-routers.ts';
 
 const at = (address: string): ServerOptions => ({ serves: ['v1/pods'], address });
 
-const origins = (
-  servers: Readonly<Record<string, ServerOptions>>,
-  own: string | undefined,
-  serverId: string | undefined = 'cp-a',
-) =>
-  Object.fromEntries(
-    otherRouters(buildRoutingTable(snapshotOf(servers)), serverId, own).map(({ server, origin }) => [
-      server.id,
-      origin,
-    ]),
-  );
+const origins = (servers: Readonly<Record<string, ServerOptions>>, own: string | undefined) => {
+  const table = buildRoutingTable(snapshotOf(servers));
+  const others = otherRouters(table, 'cp-a', own && `https://${own}`);
+  return Object.fromEntries(others.map(({ serverId, origin }) => [serverId, origin]));
+};
 
 describe('the routers of other servers', () => {
   it('are taken to listen on the same port as this one, at the host of their server', () => {
@@ -48,9 +42,5 @@ describe('the routers of other servers', () => {
     const known = { 'cp-b': undefined, 'cp-c': undefined, 'cp-d': undefined };
     assert.deepEqual(origins(servers, '10.0.0.1:7443'), { ...known, 'cp-e': 'https://10.0.0.5:7443' });
     assert.deepEqual(origins(servers, undefined), { ...known, 'cp-e': undefined });
-  });
-
-  it('are none before any snapshot', () => {
-    assert.deepEqual(otherRouters(undefined, 'cp-a', '10.0.0.1:6443'), []);
   });
 });

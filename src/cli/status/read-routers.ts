@@ -1,6 +1,5 @@
 import type { RouterStatus } from '../../own-paths/status/status-schema.ts';
-import { joinHostPort, parseHostPort } from '../../snapshot/addresses/addresses.ts';
-import type { RoutingServer, RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
+import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { CommandFailure } from '../terminal/command-context.ts';
 import { readStatus, readTable } from './ask-router.ts';
 import type { RouterConnection } from './router-connection.ts';
@@ -91,17 +90,11 @@ async function otherRoutersOf(connection: RouterConnection, { serverId, servers 
   });
   if (table === undefined) {
     // It has none, or does not show it: where the others are is not known.
-    return servers
-      .filter(({ id }) => id !== serverId)
-      .map(({ id }) => ({ serverId: id, origin: undefined, isGuess: false }));
+    const others = servers.filter(({ id }) => id !== serverId);
+    return others.map(({ id }): OtherRouter => ({ serverId: id, origin: undefined, isGuess: false }));
   }
   // Servers behind a gateway need not have routers on its port.
-  const own = serverId === null ? undefined : connection.origin.replace('https://', '');
-  return otherRouters(table, serverId ?? undefined, own).map(({ server, origin }) => ({
-    serverId: server.id,
-    origin,
-    isGuess: server.addressSource !== 'advertised',
-  }));
+  return otherRouters(table, serverId, serverId === null ? undefined : connection.origin);
 }
 
 /**
@@ -123,9 +116,11 @@ export function joined(views: readonly ReadRouters[]): ReadRouters {
 }
 
 interface OtherRouter {
-  readonly server: RoutingServer;
+  readonly serverId: string;
   /** `https://host:port`; `undefined`: nobody says, and nothing allows to conclude it. */
   readonly origin: string | undefined;
+  /** Whether it was concluded. */
+  readonly isGuess: boolean;
 }
 
 /**
@@ -133,33 +128,26 @@ interface OtherRouter {
  * sidecar takes it that others listen where it does itself: on its own port, at the host of their server. That says
  * nothing of a host with several servers, of which one may be the local one. Pure.
  *
- * @param own `host:port` of this router; `undefined` for a gateway, and where it is not known
+ * @param own origin of this router; `undefined` for a gateway
  */
 export function otherRouters(
-  table: RoutingTable | undefined,
-  serverId: string | undefined,
+  { servers }: RoutingTable,
+  serverId: string | null,
   own: string | undefined,
 ): readonly OtherRouter[] {
-  if (table === undefined) return [];
-  const servers = table.servers.map((server) => ({ server, host: hostOf(server.origin) }));
-  const byHost = Map.groupBy(servers, ({ host }) => host);
-  const ownPort = own === undefined ? undefined : portOf(own);
+  const byHost = Map.groupBy(servers, ({ origin }) => hostOf(origin));
   return servers
-    .filter(({ server }) => server.id !== serverId)
-    .map(({ server, host }) => {
-      if (server.addressSource === 'advertised') return { server, origin: server.origin };
-      const isAlone = host !== undefined && byHost.get(host)?.length === 1;
-      const origin = isAlone && ownPort !== undefined ? `https://${joinHostPort(host, ownPort)}` : undefined;
-      return { server, origin };
+    .filter(({ id }) => id !== serverId)
+    .map(({ id, origin, addressSource }) => {
+      if (addressSource === 'advertised') return { serverId: id, origin, isGuess: false };
+      const host = hostOf(origin);
+      const isKnown = own !== undefined && host !== undefined && byHost.get(host)?.length === 1;
+      const port = own === undefined ? '' : new URL(own).port || '443';
+      return { serverId: id, origin: isKnown ? `https://${host}:${port}` : undefined, isGuess: true };
     });
 }
 
+/** An IPv6 address in brackets. */
 function hostOf(origin: string | undefined): string | undefined {
-  const parsed = origin === undefined ? undefined : parseHostPort(origin.replace('https://', ''));
-  return parsed?.ok === true ? parsed.value.host : undefined;
-}
-
-function portOf(address: string): number | undefined {
-  const parsed = parseHostPort(address);
-  return parsed.ok ? parsed.value.port : undefined;
+  return origin === undefined ? undefined : new URL(origin).hostname;
 }
