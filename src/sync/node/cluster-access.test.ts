@@ -290,9 +290,13 @@ describe('an exec plugin', () => {
     const hanging = await plugin(context, 'echo waiting for a browser >&2; exec sleep 600');
     const hangs = { ...noPlugin, command: hanging.command };
     await assert.rejects(
-      execPluginCredentials(hangs, noCluster, async () => undefined, 200)(),
+      execPluginCredentials(hangs, noCluster, async () => undefined, { timeLimit: 200 })(),
       /^Error: did not end within 0\.2 s and was killed: waiting for a browser$/,
     );
+    const ending = new AbortController();
+    const ended = execPluginCredentials(hangs, noCluster, async () => undefined, { signal: ending.signal })();
+    ending.abort();
+    await assert.rejects(ended, /^Error: failed: /, 'with whoever wanted its credentials');
   });
 
   it('may give a certificate, and is not asked where the kubeconfig has a token', async (context) => {

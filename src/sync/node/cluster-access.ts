@@ -62,9 +62,13 @@ export interface ClusterCredentials {
 /**
  * Reads a kubeconfig: files, inline data, tokens and token files, exec plugins, impersonation.
  *
+ * @param signal ends an exec plugin that is running, and starts no other
  * @throws {ClusterAccessError} that says what is wrong with it
  */
-export async function loadClusterAccess(options: ClusterAccessOptions): Promise<ClusterAccess> {
+export async function loadClusterAccess(
+  options: ClusterAccessOptions,
+  signal?: AbortSignal,
+): Promise<ClusterAccess> {
   const identity = identityOf(options);
   const { cluster, user, files } = identity;
   if (user.token !== undefined) checkedToken(user.token, user, files);
@@ -79,7 +83,7 @@ export async function loadClusterAccess(options: ClusterAccessOptions): Promise<
       `: the auth-provider ${user.authProvider} of ${nameOf(user)} is not supported: use an exec plugin.`,
   ];
   for (const refusal of refusals) if (refusal !== false) throw new ClusterAccessError(`${files}${refusal}`);
-  const readCredentials = credentialsOf(identity);
+  const readCredentials = credentialsOf(identity, signal);
   let last: { readonly at: number; readonly credentials: Promise<ClusterCredentials> } | undefined;
   return {
     server: server.replace(/\/+$/, ''),
@@ -216,11 +220,15 @@ function readKubeconfig(file: string, text?: string): Kubeconfig {
  * @returns it rejects with a {@link ClusterAccessError} for a token that cannot be sent, or a certificate or key that
  *   cannot be used, and with an error when a file cannot be read, or a plugin fails
  */
-function credentialsOf(identity: KubeconfigIdentity): () => Promise<ClusterCredentials> {
+function credentialsOf(
+  identity: KubeconfigIdentity,
+  signal?: AbortSignal,
+): () => Promise<ClusterCredentials> {
   const { cluster, user, files } = identity;
   const readPem = (source: PemSource) => readText(source, identity);
   const plugin =
-    user.exec && execPluginCredentials(user.exec, cluster, () => readPem(cluster.certificateAuthority));
+    user.exec &&
+    execPluginCredentials(user.exec, cluster, () => readPem(cluster.certificateAuthority), { signal });
   return async () => {
     const [certificateAuthorities, certificate, key] = await Promise.all(
       [cluster.certificateAuthority, user.clientCertificate, user.clientKey].map(readPem),
@@ -345,6 +353,11 @@ const withoutExpiry = 60_000;
 /** Milliseconds that a plugin may run. client-go waits for ever, as somebody may have to type: here nobody can. */
 const longestRun = 30_000;
 
+interface RunLimits {
+  readonly timeLimit?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
 /** A token is some kilobytes; nothing that is larger is one. */
 const outputBytes = 1024 * 1024;
 
@@ -353,7 +366,7 @@ const outputBytes = 1024 * 1024;
  * after a minute. It runs once at a time: who asks meanwhile waits for the run that is under way.
  *
  * @param cluster that it is told of, where it wants to be (`provideClusterInfo`)
- * @param timeLimit milliseconds after which it is ended. Default 30,000
+ * @param limits milliseconds after which it is ended, default 30,000; and what ends it sooner
  * @returns what asks it; it throws an error whose message is a predicate that follows the plugin's name. Of the plugin's
  *   output it tells nothing, which may hold a token; of what it says on standard error everything
  */
@@ -361,13 +374,13 @@ export function execPluginCredentials(
   plugin: ExecPlugin,
   cluster: KubeconfigCluster,
   certificateAuthorities: () => Promise<string | undefined>,
-  timeLimit = longestRun,
+  limits: RunLimits = {},
 ): () => Promise<PluginCredentials> {
   let last: { readonly credentials: PluginCredentials; readonly expires: number } | undefined;
   let underWay: Promise<PluginCredentials> | undefined;
   const renewed = async (): Promise<PluginCredentials> => {
     const info = plugin.provideClusterInfo ? clusterInfo(cluster, await certificateAuthorities()) : {};
-    last = readOutput(await run(plugin, { interactive: false, ...info }, timeLimit));
+    last = readOutput(await run(plugin, { interactive: false, ...info }, limits));
     return last.credentials;
   };
   return async () => {
@@ -396,7 +409,7 @@ function clusterInfo(cluster: KubeconfigCluster, certificateAuthorities: string 
 function run(
   { apiVersion, command, args, env, installHint }: ExecPlugin,
   spec: object,
-  timeLimit: number,
+  { timeLimit = longestRun, signal }: RunLimits,
 ): Promise<string> {
   const environment = {
     ...process.env,
@@ -409,6 +422,7 @@ function run(
       env: environment,
       maxBuffer: outputBytes,
       timeout: timeLimit,
+      signal,
       killSignal: 'SIGKILL',
     } as const;
     const child = execFile(command, args, options, (error, stdout, stderr) => {
@@ -417,7 +431,7 @@ function run(
         reject(new Error(`cannot be run: ${errorMessage(error)}${installHint ? `. ${installHint}` : ''}`));
       } else {
         const words = stderr.trim().replaceAll(/\s*\n\s*/g, '; ') || 'it says nothing on standard error';
-        const hasHung = child.signalCode === 'SIGKILL' && child.killed;
+        const hasHung = child.signalCode === 'SIGKILL' && child.killed && signal?.aborted !== true;
         reject(
           new Error(
             `${hasHung ? `did not end within ${timeLimit / 1000} s and was killed` : 'failed'}: ${words}`,
