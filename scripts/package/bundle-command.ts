@@ -1,7 +1,9 @@
 /**
  * Bundles the command into `dist/command`: `main.js` with a module for each part that only some calls need, and a single
  * file for each command that the launcher starts by itself. Finding and linking 40 to 80 files took a fifth of the CPU time
- * of `status` and a third of that of `serve`. The package and the image have all of them: `npm run build`.
+ * of `status` and a third of that of `serve`. Of the 0.24 s that `status` takes now, 0.12 s are two GETs over TLS by Node alone:
+ * 0.04 s its start, 0.03 s the root certificates that it loads with `node:tls`. The package and the image have all of the
+ * files: `npm run build`.
  */
 import { join, resolve } from 'node:path';
 import { type BuildOptions, build, type Plugin } from 'esbuild';
