@@ -25,13 +25,12 @@ interface DocumentCacheOptions {
   /** For all documents of one call together, also those that wait for their turn, milliseconds. */
   readonly timeout: number;
   readonly concurrentDocuments: number;
+  /**
+   * How many are remembered: those that were used last. Default 4,000: digests of schemas have about 3 KB each, three
+   * versions have 180, and 50 servers whose URLs have no hashes 3,000.
+   */
+  readonly remembered?: number;
 }
-
-/**
- * How many are remembered: those that were used last. Digests of schemas have about 3 KB each: three versions have 180, and
- * 50 servers whose URLs have no hashes 3,000.
- */
-const remembered = 4_000;
 
 interface Entry<Value> {
   known: { readonly value: Value } | undefined;
@@ -49,7 +48,7 @@ const retriedAfter = { initialMilliseconds: 1_000, maximumMilliseconds: 30_000 }
 
 /** What was made of documents, each of which is read once for as long as it stays the same. */
 export function createDocumentCache<Value>(options: DocumentCacheOptions) {
-  const { clock, timeout } = options;
+  const { clock, timeout, remembered = 4_000 } = options;
   /** In the order of their last use. */
   const entries = new Map<string, Entry<Value>>();
   const limit = createLimiter(options.concurrentDocuments);
@@ -103,8 +102,8 @@ export function createDocumentCache<Value>(options: DocumentCacheOptions) {
       const dueAt = clock.monotonic() + refreshedAfter;
       Object.assign(entry, { known: { value }, token, issue: undefined, failures: 0, dueAt });
     } catch (error) {
-      // A read that was cancelled says nothing about the document.
-      if (!signal.aborted) {
+      // A read that was cancelled says nothing about the document, one that took too long does.
+      if (!signal.aborted || signal.reason instanceof ReadError) {
         entry.issue = errorMessage(error);
         entry.failures++;
         entry.dueAt = clock.monotonic() + backOffDelay(retriedAfter, entry.failures, clock.random());

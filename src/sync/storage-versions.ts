@@ -9,6 +9,7 @@ import { storageVersionHash, storageVersionHashPattern } from '../apimachinery/s
 import { type ParsedAPIResourceList, parseAPIResourceList } from '../discovery/forms/classic.ts';
 import { isSameJson } from '../runtime/same-json.ts';
 import { type Clock, createTimeSlice } from '../runtime/time.ts';
+import { snapshotLimits } from '../snapshot/format/limits.ts';
 import { type ServedSet, storageVersionNameIssue } from '../snapshot/format/schema.ts';
 import { createDocumentCache } from './document-cache.ts';
 import { checkedDocument, getJsonIfServed, ReadError, type ServerDocuments } from './server-documents.ts';
@@ -263,6 +264,7 @@ export function createStorageVersionHashReader(
     clock,
     timeout,
     concurrentDocuments,
+    remembered: snapshotLimits.documents,
   });
   for (const { groupVersion, token, hashes } of previous === undefined ? [] : knownFrom(previous.set)) {
     lists.remember(groupVersion, hashes, token);

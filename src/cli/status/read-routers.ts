@@ -141,8 +141,9 @@ export function otherRouters(
     .map(({ id, origin, addressSource }) => {
       if (addressSource === 'advertised') return { serverId: id, origin, isGuess: false };
       const host = hostOf(origin);
-      const isKnown = own !== undefined && host !== undefined && byHost.get(host)?.length === 1;
-      const port = own === undefined ? '' : new URL(own).port || '443';
+      // An origin without a port is a load balancer's, not a router's own.
+      const port = own === undefined ? '' : new URL(own).port;
+      const isKnown = port !== '' && host !== undefined && byHost.get(host)?.length === 1;
       return { serverId: id, origin: isKnown ? `https://${host}:${port}` : undefined, isGuess: true };
     });
 }

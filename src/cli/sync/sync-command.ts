@@ -107,6 +107,8 @@ async function syncLive(plan: LiveSync, logger: Logger, context: CommandContext)
     }
     return 0;
   } catch (cause) {
+    // What an ordered stop cuts off is no failure.
+    if (stop.signal.aborted && !plan.once) return 0;
     // Configured wrongly, not failed while running: a supervisor need not try again.
     if (cause instanceof ClusterAccessError)
       throw new CommandFailure(2, [`${clusterFlag(plan)}: ${errorMessage(cause)}`], { cause });

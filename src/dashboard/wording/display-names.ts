@@ -6,7 +6,9 @@ export type Hostnames = ReadonlyMap<string, string>;
 /** Names as people count them: `node-2` before `node-10`. Not by `Intl`: to load its data takes longer than a GET. */
 export function compareNames(left: string, right: string): number {
   const [one, other] = [countable(left), countable(right)];
-  return one < other ? -1 : one > other ? 1 : 0;
+  if (one !== other) return one < other ? -1 : 1;
+  // Names that only differ in how they are written keep one order all the same.
+  return left < right ? -1 : left > right ? 1 : 0;
 }
 
 function countable(name: string): string {

@@ -210,7 +210,7 @@ export const routerSettings = section('Router flags:', {
     }),
     tlsCipherSuites: setting('tls-cipher-suites', cipherSuites, {
       description:
-        "Cipher suites for TLS 1.2, by their names in kube-apiserver; only those that HTTP/2 allows. Those of TLS 1.3 are always offered. Default: OpenSSL's choice.",
+        "Cipher suites for TLS 1.2, by their names in kube-apiserver; only those that HTTP/2 allows. Those of TLS 1.3 are always offered, AES with 128 bits first. Default: OpenSSL's choice.",
     }),
     certFile: setting('tls-cert-file', file, {
       ...credential,

@@ -20,7 +20,10 @@ import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts
 import { buildOutboundRequest, type OutboundOptions } from './outbound.ts';
 
 export interface ProbeOptions extends AskOptions {
-  /** Milliseconds for the whole probe, a connection that it has to open included. Asked for before each. */
+  /**
+   * Milliseconds for `/readyz`, a connection that it has to open included; what a server is verified by has as long again,
+   * once it is that server's turn. Asked for before each.
+   */
   readonly timeoutMilliseconds: () => number;
   /** The probe could not connect, and neither could a request; refused: nothing listens there. Default: ignored. */
   readonly onNotConnected?: (id: string, isRefused: boolean) => void;

@@ -149,6 +149,7 @@ class SnapshotReader extends StrictReader {
   /** A group that several sets have is read once: snapshots in memory hold one object for it, JSON one text. */
   readonly #groups = new Map<unknown, APIGroupDiscovery>();
   readonly #groupsByText = new Map<string, APIGroupDiscovery>();
+  #hasSeveralSets = false;
   #characters = 0;
 
   constructor(issues: IssueList, slice: TimeSlice, previous?: Snapshot) {
@@ -250,6 +251,7 @@ class SnapshotReader extends StrictReader {
   }
 
   async #readSets(input: unknown): Promise<void> {
+    this.#hasSeveralSets = isJsonObject(input) && Object.keys(input).length > 1;
     await this.record(
       input,
       'servedSets',
@@ -371,12 +373,7 @@ class SnapshotReader extends StrictReader {
     base: ServedSet | undefined,
   ): APIGroupDiscovery | undefined | Promise<APIGroupDiscovery | undefined> {
     if (typeof given !== 'number') {
-      return (
-        this.#groups.get(given) ??
-        checkedBefore(checkedGroups, given) ??
-        this.#groupsByText.get(JSON.stringify(given)) ??
-        this.#group(given, path)
-      );
+      return this.#groups.get(given) ?? checkedBefore(checkedGroups, given) ?? this.#groupByText(given, path);
     }
     const group = base?.discovery?.[given];
     if (group === undefined) {
@@ -384,6 +381,18 @@ class SnapshotReader extends StrictReader {
       this.issues.add(path, `must be a group, or the place of one in the base, ${range}`);
     }
     return group;
+  }
+
+  #groupByText(given: unknown, path: string): APIGroupDiscovery | Promise<APIGroupDiscovery | undefined> {
+    const text = this.#hasSeveralSets ? textOf(given) : undefined;
+    if (text === undefined) return this.#group(given, path);
+    return (
+      this.#groupsByText.get(text) ??
+      this.#group(given, path).then((group) => {
+        if (group !== undefined) this.#groupsByText.set(text, group);
+        return group;
+      })
+    );
   }
 
   /** Whether the sets until this one, with everything that they share written out for each, are small enough. */
@@ -418,7 +427,6 @@ class SnapshotReader extends StrictReader {
     const group = versions === undefined ? { metadata } : { metadata, versions };
     checkedGroups.set(group, group);
     this.#groups.set(input, group);
-    this.#groupsByText.set(JSON.stringify(input), group);
     return group;
   }
 
@@ -457,5 +465,14 @@ class SnapshotReader extends StrictReader {
     const items = await this.list(input, path, snapshotLimits[path], readItem);
     if (this.issues.count === issuesBefore) checked.set(items, items);
     return items;
+  }
+}
+
+/** @returns `undefined` for what no JSON stands for, such as a cycle */
+function textOf(value: unknown): string | undefined {
+  try {
+    return JSON.stringify(value);
+  } catch {
+    return undefined;
   }
 }

@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import { describe, it, type TestContext, test } from 'node:test';
 import { inspect } from 'node:util';
 import { UnsecuredJWT } from 'jose';
+import { eventually } from '../../../test/support/eventually.ts';
 import { clusterAuthority, clusterClient, exampleCluster } from '../../../test/support/example-cluster.ts';
 import { temporaryDirectory } from '../../../test/support/temporary-directory.ts';
 import {
@@ -293,10 +294,22 @@ describe('an exec plugin', () => {
       execPluginCredentials(hangs, noCluster, async () => undefined, { timeLimit: 200 })(),
       /^Error: did not end within 0\.2 s and was killed: waiting for a browser$/,
     );
+  });
+
+  it('is killed with whoever wants its credentials, whatever it heeds', async (context) => {
+    const folder = await temporaryDirectory(context);
+    const { command } = await plugin(context, `trap '' TERM; echo $$ > ${folder}/pid; exec sleep 600`);
     const ending = new AbortController();
-    const ended = execPluginCredentials(hangs, noCluster, async () => undefined, { signal: ending.signal })();
+    const { signal } = ending;
+    const ask = execPluginCredentials({ ...noPlugin, command }, noCluster, async () => undefined, { signal });
+    const ended = assert.rejects(ask(), /^Error: failed: /);
+    const pid = () => readFile(join(folder, 'pid'), 'utf8').catch(() => '');
+    await eventually(async () => (await pid()).endsWith('\n'));
     ending.abort();
-    await assert.rejects(ended, /^Error: failed: /, 'with whoever wanted its credentials');
+    await ended;
+    const running = Number(await pid());
+    assert.throws(() => process.kill(running, 0), { code: 'ESRCH' });
+    await assert.rejects(ask(), { name: 'AbortError' }, 'nor is it run again');
   });
 
   it('may give a certificate, and is not asked where the kubeconfig has a token', async (context) => {

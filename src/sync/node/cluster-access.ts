@@ -406,7 +406,7 @@ function clusterInfo(cluster: KubeconfigCluster, certificateAuthorities: string 
   };
 }
 
-function run(
+async function run(
   { apiVersion, command, args, env, installHint }: ExecPlugin,
   spec: object,
   { timeLimit = longestRun, signal }: RunLimits,
@@ -416,16 +416,18 @@ function run(
     ...Object.fromEntries(env.map(({ name, value }) => [name, value])),
     KUBERNETES_EXEC_INFO: JSON.stringify({ apiVersion, kind: 'ExecCredential', spec }),
   };
+  signal?.throwIfAborted();
   return new Promise((resolve, reject) => {
-    // SIGKILL: a plugin that hangs may not heed anything else.
+    // SIGKILL: a plugin that hangs may not heed anything else. `signal` among the options would send SIGTERM.
     const options = {
       env: environment,
       maxBuffer: outputBytes,
       timeout: timeLimit,
-      signal,
       killSignal: 'SIGKILL',
     } as const;
+    const kill = () => child.kill('SIGKILL');
     const child = execFile(command, args, options, (error, stdout, stderr) => {
+      signal?.removeEventListener('abort', kill);
       if (error === null) resolve(stdout);
       else if (child.pid === undefined) {
         reject(new Error(`cannot be run: ${errorMessage(error)}${installHint ? `. ${installHint}` : ''}`));
@@ -439,6 +441,7 @@ function run(
         );
       }
     });
+    signal?.addEventListener('abort', kill);
     // There is nobody to type: one that asks is told that there is no more input.
     child.stdin?.on('error', () => undefined).end();
   });

@@ -56,6 +56,8 @@ export function openEmbeddedSync(parts: EmbeddedSyncParts): EmbeddedSync {
         });
         return;
       } catch (error) {
+        // What an ordered end cuts off is no failure.
+        if (signal.aborted) return;
         const reason = errorMessage(error);
         if (reason !== issue) logger.error({ err: error }, 'The cluster cannot be read');
         issue = reason;

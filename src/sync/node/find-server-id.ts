@@ -40,7 +40,12 @@ export async function findServerId({
   isLocal,
   signal,
 }: FindServerIdOptions): Promise<FoundServerId> {
-  const { server: origin, serverName, authoritiesFrom, credentials } = await loadClusterAccess(access);
+  const {
+    server: origin,
+    serverName,
+    authoritiesFrom,
+    credentials,
+  } = await loadClusterAccess(access, signal);
   const client = new ApiClient({ credentials });
   // The kubeconfig's server may be a router.
   const connection = client.watching(() => [local, { origin, serverName, authoritiesFrom }]);

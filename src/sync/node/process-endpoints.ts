@@ -110,6 +110,8 @@ export function createSyncMetrics() {
       deliveryDurations.with(target).observe(seconds);
     },
   };
+  // Starts to observe, so that the first scrape has values.
+  void processFamilies();
   return {
     ...observer,
     async text(status: SyncStatus | undefined): Promise<string> {

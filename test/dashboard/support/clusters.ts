@@ -40,7 +40,7 @@ export interface Ports {
   readonly local: number;
 }
 
-/** Three control planes, the last of which is upgraded already; two of them contradict each other. */
+/** Three control planes, the last of which is upgraded already. */
 export function threeServers({ local }: Ports, generation = 7): Snapshot {
   return snapshotOf(
     {
