@@ -1,4 +1,4 @@
-import type { MiddlewareHandler } from 'hono';
+import type { Context, MiddlewareHandler } from 'hono';
 import { createMiddleware } from 'hono/factory';
 import { Hono } from 'hono/tiny';
 import { firstHeader } from './apimachinery/raw-headers.ts';
@@ -69,6 +69,12 @@ export function createOwnApp(
   const accept = acceptOwnRequest(router, inbound);
   const app = new Hono<HandlerEnvironment>();
 
+  // Hono's smallest router takes a path for the same as with a slash behind it. Here that is another path.
+  const slashBehind = ':path{.+/}';
+  app.all(`/${slashBehind}`, ({ req, env }, next) =>
+    req.path.startsWith(ownPathsPrefix) ? next() : toApiServer(inbound(req.raw, env)),
+  );
+
   // /livez, /readyz, /healthz: the router's own health, open to everyone.
   const onChecked = metrics?.healthChecked.bind(metrics);
   app.route('/', healthEndpoints({ ...healthChecks, accept, logger, onChecked }));
@@ -76,6 +82,7 @@ export function createOwnApp(
   // /.mixed-version-proxy/: who is calling is established first (401), and a server is asked whether they may (403, 503).
   const authorize = createDelegatedAuthorizer({ ...options, router });
   app.use(`${ownPathsPrefix}/*`, accept, identifyCaller(router));
+  app.all(`${ownPathsPrefix}/${slashBehind}`, onlyAuthorizedCallers(authorize), notFound);
   // Metrics. Under their plain names these paths are the API server's.
   if (metrics !== undefined) {
     app.route(ownPathsPrefix, metricsEndpoints({ metrics, healthChecks }, onlyAuthorizedCallers(authorize)));
@@ -145,8 +152,12 @@ function ownPaths(
     const acceptEncoding = req.header('accept-encoding');
     return (await statusPage(req.path, req.query(), { state: pageState, explain, acceptEncoding })) ?? next();
   });
-  app.all('*', ({ req }) => statusResponse('NotFound', `the router has no ${req.method} ${req.path}`));
+  app.all('*', notFound);
   return app;
+}
+
+function notFound({ req }: Context): Response {
+  return statusResponse('NotFound', `the router has no ${req.method} ${req.path}`);
 }
 
 function readiness(checks: readonly HealthCheck[]): RouterStatus['readiness'] {

@@ -130,3 +130,14 @@ test('status shows the snapshot and the servers', async () => {
   assert.equal(status.snapshot.generation, 1);
   assert.equal(status.servers.length, mixedCluster.servers.length);
 });
+
+test('with a slash behind it the path of a health check is one of the API server', async () => {
+  const transport = recordingTransport();
+  const { app } = await testApp({ connection: admin, snapshot: mixedCluster, transport });
+  for (const path of ['/livez', '/livez/', '/readyz/?verbose'])
+    await app.request(`https://router.example${path}`);
+  assert.deepEqual(
+    transport.sent.map(({ target }) => target),
+    ['/livez/', '/readyz/?verbose'],
+  );
+});

@@ -98,10 +98,12 @@ for (const [what, rest, response] of [
 ] as const) {
   test(`attack: of ${what} over HTTP/1.1 that nobody takes the oldest end, as many as there is memory for go on, and others are served`, async (context) => {
     const gone: string[] = [];
+    const come = new Set<string>();
     const { port } = await startServer(
       context,
       (_request, { inbound: { target, signal } }) => {
         if (target === '/other') return new Response('served');
+        come.add(target);
         signal.addEventListener('abort', () => gone.push(target));
         return response?.() ?? new Promise<Response>(() => {});
       },
@@ -111,6 +113,8 @@ for (const [what, rest, response] of [
       const attacker = await rawClient(context, port);
       attacker.on('error', () => {}).pause();
       attacker.write(`POST /${index} HTTP/1.1\r\nHost: a\r\n${rest}`);
+      // One after the other, so that it is known which is the oldest.
+      await eventually(() => come.has(`/${index}`));
     }
     await eventually(() => gone.length > 0);
     await eventually(async () => (await askHttp1(port, { path: '/other' })).status === 200);
