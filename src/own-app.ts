@@ -82,10 +82,11 @@ export function createOwnApp(
   // /.mixed-version-proxy/: who is calling is established first (401), and a server is asked whether they may (403, 503).
   const authorize = createDelegatedAuthorizer({ ...options, router });
   app.use(`${ownPathsPrefix}/*`, accept, identifyCaller(router));
-  app.all(`${ownPathsPrefix}/${slashBehind}`, onlyAuthorizedCallers(authorize), notFound);
+  const authorized = onlyAuthorizedCallers(authorize);
+  app.all(`${ownPathsPrefix}/${slashBehind}`, authorized, notFound);
   // Metrics. Under their plain names these paths are the API server's.
   if (metrics !== undefined) {
-    app.route(ownPathsPrefix, metricsEndpoints({ metrics, healthChecks }, onlyAuthorizedCallers(authorize)));
+    app.route(ownPathsPrefix, metricsEndpoints({ metrics, healthChecks }, authorized));
   }
   app.route(ownPathsPrefix, ownPaths(options, authorize, healthChecks.readyz));
 
