@@ -69,7 +69,7 @@ export function createOwnApp(
   const accept = acceptOwnRequest(router, inbound);
   const app = new Hono<HandlerEnvironment>();
 
-  // Hono's smallest router takes a path for the same as with a slash behind it. Here that is another path.
+  // For Hono's smallest router `/livez` and `/livez/` are one path. Here they are two, as for API servers.
   const slashBehind = ':path{.+/}';
   app.all(`/${slashBehind}`, ({ req, env }, next) =>
     req.path.startsWith(ownPathsPrefix) ? next() : toApiServer(inbound(req.raw, env)),

@@ -81,6 +81,7 @@ export function parseJsonText(text: string, maximumDepth: number): JsonTextResul
   }
 }
 
+const quote = 0x22;
 const backslash = 0x5c;
 
 /** Linear, looks at each character once or twice. Counts brackets outside strings; malformed text may count either way. */
@@ -88,7 +89,7 @@ function isNestedDeeperThan(text: string, maximumDepth: number): boolean {
   let depth = 0;
   for (let index = 0; index < text.length; index++) {
     const code = text.charCodeAt(index);
-    if (code === 0x22) {
+    if (code === quote) {
       index = endOfString(text, index);
     } else if (code === 0x7b || code === 0x5b) {
       if (++depth > maximumDepth) return true;
@@ -99,7 +100,7 @@ function isNestedDeeperThan(text: string, maximumDepth: number): boolean {
   return false;
 }
 
-/** The place of its closing quote, which an even number of backslashes precedes; of a string that does not end, the text's. */
+/** @returns where its closing quote is, before which backslashes stand in pairs; the end of the text if there is none */
 function endOfString(text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
     let escapes = 0;

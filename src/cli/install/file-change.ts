@@ -52,7 +52,7 @@ const context = 3;
 /** By the operation of `diff(before, after)`, which takes its first text for what has become of the second. */
 const marks = { '-1': '+', '0': ' ', '1': '-' } as const;
 
-/** What has changed, with the lines around it; `...` for those that are left out behind them. Pure. */
+/** What has changed, with the lines around it. `...` stands for lines that are left out after a change. Pure. */
 export function diffLines(before: readonly string[], after: readonly string[]): string {
   // Node 26 throws for two texts without a line.
   if (before.length === 0 && after.length === 0) return '';

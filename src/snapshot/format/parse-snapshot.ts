@@ -146,7 +146,7 @@ class SnapshotReader extends StrictReader {
   /** Sets by key: of the snapshot before, and read from this one. */
   readonly #held: ReadonlyMap<string, ServedSet>;
   readonly #sets = new Map<string, ServedSet>();
-  /** A group that several sets have is read once: snapshots in memory hold one object for it, JSON one text. */
+  /** A group that several sets have is read once. In memory the sets share its object, in JSON they repeat its text. */
   readonly #groups = new Map<unknown, APIGroupDiscovery>();
   readonly #groupsByText = new Map<string, APIGroupDiscovery>();
   #hasSeveralSets = false;
