@@ -81,22 +81,38 @@ function nameOf(pathWithQuery: string): string {
   return `${path.slice(1).replaceAll('/', '__')}${selection}`;
 }
 
+/** Under a recording made by hand: `leases` for `/apis/coordination.k8s.io/v1/namespaces/kube-system/leases`. */
+function handNameOf(pathWithQuery: string): string {
+  const path = pathWithQuery.split('?', 1)[0] ?? '';
+  return path === '/openapi/v3' ? 'openapi_v3' : path.slice(path.lastIndexOf('/') + 1);
+}
+
+/** A recording made by hand has what was refused, a Status, under the name of the document. */
+function statusInBody(body: string): number | undefined {
+  const code = /^\{\s*"kind":\s*"Status",.*"code":\s*(\d{3})\s*\}\s*$/s.exec(body)?.[1];
+  return code === undefined ? undefined : Number(code);
+}
+
 /** Recorded responses, from the first folder that has one. A missing file is a document that could not be read. */
 function replayed(folders: readonly string[]): ServerDocuments {
   const recorded = folders.map(recordedIn);
   return {
     async get(path, accept) {
       const name = nameOf(path);
-      const names = accept.includes('as=') ? [`${aggregatedPrefix}${name}`, name] : [name];
+      const names = [
+        ...(accept.includes('as=') ? [`${aggregatedPrefix}${name}`] : []),
+        name,
+        handNameOf(path),
+      ];
       for (const files of await Promise.all(recorded)) {
-        const file = names.flatMap((each) => files.get(each) ?? [])[0];
-        if (file === undefined) continue;
-        return {
-          ...file,
-          body: await readFile(file.path, 'utf8').catch((cause: unknown) => {
+        for (const file of names.flatMap((each) => files.get(each) ?? [])) {
+          const body = await readFile(file.path, 'utf8').catch((cause: unknown) => {
             throw new ReadError('Unreachable', `${file.path} cannot be read`, { cause });
-          }),
-        };
+          });
+          const status = statusInBody(body) ?? file.status;
+          // Recorded with an Accept header that permits the aggregated form only.
+          if (status !== 406) return { ...file, body, status };
+        }
       }
       throw new ReadError('Unreachable', `${join(folders[0] ?? '', name)}.json does not exist`);
     },

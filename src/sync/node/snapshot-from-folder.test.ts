@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { cp, mkdtemp, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { cp, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -187,6 +187,28 @@ test('a recorded failure makes the server unknown, not smaller', async () => {
   });
   assert.equal(ok, false);
   assert.match(JSON.stringify(readings.get('b')), /503 instead of 200/);
+});
+
+test('a recording made by hand has refusals under the name of the document, and lists under their own', async () => {
+  const notAcceptable = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', code: 406 };
+  const byHand = await brokenCopy(async (folder) => {
+    const shared = 'apis__apiregistration.k8s.io__v1__apiservices.json';
+    await rename(join(folder, shared), join(folder, 'apiservices.json'));
+    for (const server of ['a', 'b']) {
+      const files = join(folder, server);
+      for (const file of await readdir(files)) {
+        if (file.endsWith('.404.json'))
+          await rename(join(files, file), join(files, file.replace('.404', '')));
+      }
+      await rename(join(files, 'openapi__v3.json'), join(files, 'openapi_v3.json'));
+      await writeFile(join(files, 'aggregated_apis.json'), JSON.stringify(notAcceptable));
+    }
+  });
+  const { snapshot } = await snapshotFromFolder(join(fixtures, 'kubernetes-1.25-1.26'));
+  assert.ok(snapshot !== undefined && byHand.snapshot !== undefined);
+  const { metadata: _generation, ...recorded } = snapshot;
+  const { metadata: _otherGeneration, ...madeByHand } = byHand.snapshot;
+  assert.deepEqual(madeByHand, recorded);
 });
 
 test('writes the snapshot to a file, signed only with a key', async () => {
