@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { Hono } from 'hono';
+import { settle } from '../../test/support/manual-clock.ts';
 import { recordingTransport } from '../../test/support/recording-transport.ts';
 import { type ServerOptions, snapshotOf } from '../../test/support/snapshot-builder.ts';
 import { frontProxyConnection, receiverHolding, testApp } from '../../test/support/test-app.ts';
@@ -49,7 +50,7 @@ async function routerThatChangesAt(
 
 async function pass(context: TestContext, milliseconds: number): Promise<void> {
   context.mock.timers.tick(milliseconds);
-  for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
+  await settle();
 }
 
 test('when the preferred version changes, no router sends anything to the version of before once another one sends to the new one', async (context) => {

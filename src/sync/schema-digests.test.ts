@@ -268,7 +268,11 @@ test('property: a field of another type shows in every definition that leads to 
 });
 
 test('a document that is not what was asked for is none', async () => {
-  const twelve = Array.from({ length: 12 }, (_, index) => `${index}`);
+  // Each refers to the next three of a circle: too many ways lead through.
+  const circle = Array.from({ length: 20 }, (_, index) => [
+    `${index}`,
+    { anyOf: [1, 2, 3].map((steps) => reference(`${(index + steps) % 20}`)) },
+  ]);
   const faulty: readonly unknown[] = [
     undefined,
     'text',
@@ -285,11 +289,7 @@ test('a document that is not what was asked for is none', async () => {
     documentOf(withField({ properties: [] })),
     documentOf({ properties: { field: 'text' } }),
     documentOf(Array.from({ length: 100 }).reduce<Json>((inner) => ({ items: inner }), {})),
-    documentOf(
-      withField(reference('0')),
-      // Each refers to all of them: too many ways lead through.
-      Object.fromEntries(twelve.map((name) => [name, { anyOf: twelve.map(reference) }])),
-    ),
+    documentOf(withField(reference('0')), Object.fromEntries(circle)),
   ];
   for (const document of faulty) {
     await assert.rejects(schemaDigests(document, 'example.com', 'v1'), { name: 'DiscoveryDocumentError' });

@@ -9,7 +9,7 @@ import {
   hangs,
   refusesConnections,
 } from '../../test/support/fake-server-documents.ts';
-import { manualClock, mockTimersOfSomeLength } from '../../test/support/manual-clock.ts';
+import { manualClock, mockTimersOfSomeLength, settle } from '../../test/support/manual-clock.ts';
 import { storageVersionHash } from '../apimachinery/storage-version-hash.ts';
 import type { ServedSet } from '../snapshot/format/schema.ts';
 import { buildSnapshot } from './build-snapshot.ts';
@@ -256,8 +256,7 @@ test('a document that hangs costs the reading nothing but itself, and not again 
   });
   const { read, asked } = setUp(documents);
   const first = read();
-  while (asked('slow.example.com') === 0) await new Promise((resolve) => setImmediate(resolve));
-  await new Promise((resolve) => setImmediate(resolve));
+  await settle();
   context.mock.timers.tick(2_000);
   assert.deepEqual((await first).storageVersionHashes, { 'apps.deployments': hashOfV1 });
   assert.deepEqual((await read()).storageVersionHashes, { 'apps.deployments': hashOfV1 });
@@ -288,7 +287,7 @@ test('a server that becomes another process while it is read is read whole at on
   const { readers, read, asked } = setUp(documents);
   readers.follow([{ id: 'a', documents, incarnation: 'before' }]);
   const cancelled = readers.round(new AbortController().signal, undefined);
-  while (asked('apps') === 0) await new Promise((resolve) => setImmediate(resolve));
+  await settle();
   readers.follow([{ id: 'a', documents, incarnation: 'after' }]);
   documents.responses.set('/apis/apps/v1', list('apps', { deployments: hashOfV1 }));
   // Both while the cancelled read is ending, and when it has ended.

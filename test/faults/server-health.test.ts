@@ -9,7 +9,7 @@ import { startOne } from '../support/security/router-under-test.ts';
 describe('the health of real servers', () => {
   for (const protocol of ['h2', 'http/1.1'] as const) {
     test(`a watch at a server that hangs ends, so that its client comes back to another one (${protocol})`, async (context) => {
-      const { port, peers, becomes } = await startCluster(context, {}, protocol);
+      const { port, peers, becomes } = await startCluster(context, {}, protocol, { timeout: 1_000 });
       const watching = await watch(context, port);
       const [hanging, other] = peers[0].watches.length > 0 ? peers : peers.toReversed();
       assert.ok(hanging && other);

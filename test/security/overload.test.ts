@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect as connectTcp } from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { TLSSocket } from 'node:tls';
 import { firstHeader } from '../../src/apimachinery/raw-headers.ts';
 import { createRouterServer } from '../../src/node/serving/server.ts';
@@ -135,22 +134,27 @@ test('S11: a connection beyond the limit is closed as it comes, and the others g
   await eventually(async () => {
     const next = await rawClient(context, port).catch(() => undefined);
     next?.write(get('/two'));
-    await delay(20);
-    return handled.length === 2;
+    return next !== undefined;
   });
+  await eventually(() => handled.length === 2);
 });
 
 test('connections that are no tunnels have a limit of their own, and leave room for tunnels', async (context) => {
+  let ended = 0;
   const { port, handled } = await serverOf(context, {
     limits: { maxConnections: 3, maxOrdinaryConnections: 1 },
-    onUpgrade: (_incoming, socket) => socket.write('HTTP/1.1 101 Switching Protocols\r\n\r\n'),
+    onUpgrade(_incoming, socket) {
+      socket.once('close', () => ended++);
+      socket.write('HTTP/1.1 101 Switching Protocols\r\n\r\n');
+    },
   });
   const isTaken = async () => {
     const client = await rawClient(context, port).catch(() => undefined);
+    if (client === undefined) return false;
     const before = handled.length;
-    client?.write(get('/taken'));
-    await delay(20);
-    return handled.length > before;
+    client.write(get('/taken'));
+    await eventually(() => handled.length > before);
+    return true;
   };
   const tunnels: TLSSocket[] = [];
   for (let count = 0; count < 2; count++) {
@@ -162,7 +166,7 @@ test('connections that are no tunnels have a limit of their own, and leave room 
   assert.equal(await isTaken(), true);
   assert.equal(await isTaken(), false, 'three in all');
   tunnels[0]?.destroy();
-  await delay(20);
+  await eventually(() => ended === 1);
   assert.equal(await isTaken(), false, 'one that is no tunnel');
 });
 

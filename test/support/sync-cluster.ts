@@ -55,12 +55,12 @@ export function clientAgent(context: TestContext, { credentials }: EmbeddedClust
   return agent;
 }
 
-/** Repeats a request until `condition` holds for its result. Fails after twenty seconds, far longer than any takes. */
+/** Repeats a request until `condition` holds for its result. Fails after a minute, far longer than any takes. */
 export async function eventuallyReturns<Result>(
   request: () => Promise<Result>,
   condition: (result: Result) => boolean,
 ): Promise<Result> {
-  const giveUpAt = Date.now() + 20_000;
+  const giveUpAt = Date.now() + 60_000;
   for (;;) {
     // A router that is down does not respond yet.
     const result = await request().catch((error: unknown) => new Error(String(error)));

@@ -27,7 +27,7 @@ async function answered(context: TestContext) {
 }
 
 test('a connection on which nothing is ever asked ends, and one that falls silent, but none that waits', async (context) => {
-  const limits = { keepAliveTimeout: 60, headersTimeout: 60, connectionsCheckingInterval: 10 };
+  const limits = { keepAliveTimeout: 500, headersTimeout: 500, connectionsCheckingInterval: 10 };
   const { port, handled } = await serverOf(context, { limits });
   const silent = await rawClient(context, port);
   const waiting = await rawClient(context, port);

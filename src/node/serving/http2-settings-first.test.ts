@@ -64,10 +64,10 @@ test('a destination that ends its connections in front of its settings has not g
 
 test('a destination whose settings do not come has not got the write', async (context) => {
   const server = await startRawHttp2Server(context, { first: nothing });
-  const transport = newTransport(context, { connectTimeout: 300 });
+  const transport = newTransport(context, { connectTimeout: 1_000 });
   const failure = await failureOf(send(transport, server.destination, write()));
   assert.equal(failure.code, 'Timeout');
-  assert.equal(failure.message, `https://127.0.0.1:${server.port}: no HTTP/2 settings within 300 ms`);
+  assert.equal(failure.message, `https://127.0.0.1:${server.port}: no HTTP/2 settings within 1000 ms`);
   assert.equal(failure.mayHaveBeenProcessed, false);
   await eventually(() => server.peers[0]?.socket.closed === true);
   assert.equal(server.peers[0]?.of(frameType.headers).length, 0);

@@ -85,7 +85,7 @@ test('a destination that never answers: 503 after the wait, and its connection e
   const destination = await startDestination(context, '');
   const router = await startRouter(context, {
     destination: destination.destination,
-    upgradeHeadTimeout: 100,
+    upgradeHeadTimeout: 1_000,
   });
   const text = await readToEnd(await connect(context, router, upgradeRequest('SPDY/3.1')));
   assert.match(text, /^HTTP\/1\.1 503 /);

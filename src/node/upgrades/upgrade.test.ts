@@ -147,12 +147,12 @@ for (const [token, method] of [
       const destination = await startDestination(context, switching(token), echo);
       const router = await startRouter(context, {
         destination: destination.destination,
-        upgradeHeadTimeout: 100,
+        upgradeHeadTimeout: 60_000,
       });
       context.mock.timers.enable({ apis: ['setTimeout'] });
       const client = await connect(context, router, upgradeRequest(token, '', method));
       await readUntil(client, '\r\n\r\n');
-      context.mock.timers.tick(10_000);
+      context.mock.timers.tick(600_000);
       client.write('still there');
       assert.equal(await readUntil(client, 'still there'), 'still there');
     });

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { localId, mixedCluster } from '../../../test/support/decision-rows.ts';
+import { settle } from '../../../test/support/manual-clock.ts';
 import { recordingTransport } from '../../../test/support/recording-transport.ts';
 import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
 import { testApp, userConnection } from '../../../test/support/test-app.ts';
@@ -194,7 +195,7 @@ test('a 404 is not believed before it is known what a server that was lost a mom
     const { app } = await testApp({ snapshot, transport, health });
     health.connectionLost('b');
     const asking = app.request(things);
-    for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
+    await settle();
     assert.equal(transport.sent.length, 1, 'nobody else is asked before that');
     health.probing('b');
     health.probed('b', outcome, 3_000);
