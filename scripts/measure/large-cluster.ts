@@ -1,8 +1,7 @@
-import type { APIGroupDiscovery } from '../../src/apimachinery/discovery-types.ts';
 import { aggregatedDocument } from '../../src/discovery/forms/aggregated.ts';
 import { describeIssues } from '../../src/runtime/validation.ts';
 import { parseSnapshot } from '../../src/snapshot/format/parse-snapshot.ts';
-import type { ServedSet, Snapshot } from '../../src/snapshot/format/schema.ts';
+import type { APIGroupDiscovery, ServedSet, Snapshot } from '../../src/snapshot/format/schema.ts';
 import { buildSnapshot } from '../../src/sync/build-snapshot.ts';
 import { readServer } from '../../src/sync/read-server.ts';
 import type { ServerDocuments } from '../../src/sync/server-documents.ts';

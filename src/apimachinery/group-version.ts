@@ -1,5 +1,3 @@
-import type { APIGroupDiscovery } from './discovery-types.ts';
-
 /** `<group>.<resource>`, the name of a StorageVersion object; the group of core is written `core`. */
 export function storageVersionName(group: string, resource: string): string {
   return `${group === '' ? 'core' : group}.${resource}`;
@@ -13,8 +11,9 @@ export function parseStorageVersionName(name: string): { group: string; resource
   return { group: group === 'core' ? '' : group, resource: name.slice(dot + 1) };
 }
 
-export function groupNameOf({ metadata }: APIGroupDiscovery): string {
-  return metadata.name ?? '';
+/** Of a group in aggregated discovery. */
+export function groupNameOf(group: { readonly metadata: { readonly name?: string | undefined } }): string {
+  return group.metadata.name ?? '';
 }
 
 export function groupVersionString(group: string, version: string): string {

@@ -1,3 +1,5 @@
+import { alphabetically } from './version-priority.ts';
+
 const serverVersion = /^v?(\d+)\.(\d+)(?:\.(\d+))?(?:-([0-9A-Za-z.-]+))?(?:\+.*)?$/;
 
 /** `1.36` of `v1.36.2-gke.100`; `undefined` for what cannot be read. */
@@ -19,25 +21,16 @@ export function compareServerVersions(left: string | undefined, right: string | 
   return comparePreReleases(leftMatch[4], rightMatch[4]);
 }
 
-/** Semantic Versioning 2.0.0 section 11. Suffixes of vendors (`-gke.100`, `-eks-1a2b`) have the form of a pre-release. */
+/**
+ * Nearly as Semantic Versioning 2.0.0 section 11 has it: none is newer than any, and numbers count as numbers. Suffixes of
+ * vendors (`-gke.100`, `-eks-1a2b`) have the form of a pre-release.
+ */
 function comparePreReleases(left: string | undefined, right: string | undefined): number {
   if (left === undefined || right === undefined)
     return Number(left === undefined) - Number(right === undefined);
-  const leftParts = left.split('.');
-  const rightParts = right.split('.');
-  for (const [index, leftPart] of leftParts.entries()) {
-    const rightPart = rightParts[index];
-    if (rightPart === undefined) return 1;
-    const difference = comparePreReleaseParts(leftPart, rightPart);
-    if (difference !== 0) return difference;
-  }
-  return leftParts.length - rightParts.length;
+  return alphabetically(withLongNumbers(left), withLongNumbers(right));
 }
 
-function comparePreReleaseParts(left: string, right: string): number {
-  const leftIsNumber = /^\d+$/.test(left);
-  const rightIsNumber = /^\d+$/.test(right);
-  if (leftIsNumber && rightIsNumber) return Number(left) - Number(right);
-  if (leftIsNumber !== rightIsNumber) return leftIsNumber ? -1 : 1;
-  return left < right ? -1 : left > right ? 1 : 0;
+function withLongNumbers(text: string): string {
+  return text.replaceAll(/\d+/g, (digits) => digits.padStart(16, '0'));
 }

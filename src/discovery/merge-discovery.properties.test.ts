@@ -6,7 +6,7 @@ import type {
   APIResourceDiscovery,
   APISubresourceDiscovery,
   APIVersionDiscovery,
-} from '../apimachinery/discovery-types.ts';
+} from '../snapshot/format/schema.ts';
 import { type DiscoveryView, mergeDiscovery } from './merge-discovery.ts';
 
 // Objects like those JSON.parse makes, for deepEqual.

@@ -1,13 +1,14 @@
+import { groupNameOf, groupVersionString, storageVersionName } from '../apimachinery/group-version.ts';
+import { compareVersionPriority } from '../apimachinery/version-priority.ts';
+import { isSameJson } from '../runtime/same-json.ts';
+import { SharedWork, type Steps } from '../runtime/shared-work.ts';
 import type {
   APIGroupDiscovery,
   APIResourceDiscovery,
   APISubresourceDiscovery,
   APIVersionDiscovery,
   GroupVersionKind,
-} from '../apimachinery/discovery-types.ts';
-import { groupNameOf, groupVersionString, storageVersionName } from '../apimachinery/group-version.ts';
-import { compareVersionPriority } from '../apimachinery/version-priority.ts';
-import { SharedWork, type Steps } from '../runtime/shared-work.ts';
+} from '../snapshot/format/schema.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { compareLeadership } from './forms/leadership.ts';
 
@@ -194,8 +195,6 @@ function isCurrent(
   return counted.length > 0 && new Set(contributions.map(({ source }) => source)).size === sources.length;
 }
 
-const none: readonly never[] = [];
-
 /**
  * What several servers serve of one resource of one group version: verbs and subresources of all of them,
  * everything else as the leading one describes it.
@@ -207,7 +206,7 @@ function mergeResource(
   leading: APIResourceDiscovery,
 ): APIResourceDiscovery {
   // Nearly all servers describe nearly everything alike: then there is nothing to build.
-  if (contributions.every(({ item }) => isSameResource(item, leading))) return leading;
+  if (contributions.every(({ item }) => isSameJson(item, leading))) return leading;
   const subresources = byName(
     contributions.map(({ source, item }) => ({ source, item: item.subresources ?? [] })),
     ({ subresource }) => subresource,
@@ -226,7 +225,7 @@ function mergeSubresource(
 ): APISubresourceDiscovery[] {
   const leading = contributions[0]?.item;
   if (leading === undefined) return [];
-  if (contributions.every(({ item }) => isAlike(item, leading))) return [leading];
+  if (contributions.every(({ item }) => isSameJson(item, leading))) return [leading];
   const responseKind = kindOf(contributions);
   return [
     {
@@ -239,33 +238,7 @@ function mergeSubresource(
 
 interface Described {
   readonly responseKind?: GroupVersionKind | undefined;
-  readonly scope?: string | undefined;
   readonly verbs?: readonly string[] | undefined;
-}
-
-function isSameResource(one: APIResourceDiscovery, other: APIResourceDiscovery): boolean {
-  if (one === other) return true;
-  const [below = none, otherBelow = none] = [one.subresources, other.subresources];
-  return (
-    isAlike(one, other) &&
-    below.length === otherBelow.length &&
-    below.every((subresource, index) => {
-      const counterpart = otherBelow[index];
-      return subresource.subresource === counterpart?.subresource && isAlike(subresource, counterpart);
-    })
-  );
-}
-
-function isAlike(one: Described, other: Described): boolean {
-  if (one === other) return true;
-  const [kind, otherKind] = [one.responseKind, other.responseKind];
-  return (
-    kind?.kind === otherKind?.kind &&
-    kind?.group === otherKind?.group &&
-    kind?.version === otherKind?.version &&
-    one.scope === other.scope &&
-    isSameList(one.verbs ?? none, other.verbs ?? none)
-  );
 }
 
 /** A list that all agree on stays as it is; else all verbs, sorted (upstream peer_aggregated_handler.go). */
@@ -314,12 +287,12 @@ type NamedContributions<Item> = readonly [name: string, contributions: readonly 
  * @param lists each source's own list, the leading source first. A source that lists a name twice says two
  *   things of it, and the first leads.
  * @param nameOf the name of an item
- * @param order the order of the names; default `consensusOrder`
+ * @param order the order of the names; default `namesInOrder`
  */
 export function byName<Item>(
   lists: readonly Contribution<readonly Item[]>[],
   nameOf: (item: Item) => string,
-  order: (lists: readonly (readonly string[])[]) => readonly string[] = consensusOrder,
+  order: (lists: readonly (readonly string[])[]) => readonly string[] = namesInOrder,
 ): NamedContributions<Item>[] {
   const all = lists.flatMap(({ source, item: list }) => list.map((item) => ({ source, item })));
   const contributions = Map.groupBy(all, ({ item }) => nameOf(item));
@@ -327,45 +300,7 @@ export function byName<Item>(
   return order(names).map((name) => [name, contributions.get(name) ?? []]);
 }
 
-/**
- * One order for the names of several lists. Deterministic; the first list keeps its order whole.
- *
- * A name that the first list lacks goes in after the neighbour it follows in its own list. Where names
- * already stand there that its list does not know, it goes among them by name. Groups come ordered by
- * priority, resources by name; both survive, which a plain sort would not let groups do.
- *
- * @param lists the leading list first; later ones in the order of their weight
- * @returns every name once
- */
-export function consensusOrder(lists: readonly (readonly string[])[]): string[] {
-  const [leading = [], ...others] = lists;
-  const placed = new Set(leading);
-  const order = [...placed];
-  for (const list of others) {
-    let known: ReadonlySet<string> | undefined;
-    let previous: string | undefined;
-    for (const name of list) {
-      if (!placed.has(name)) {
-        known ??= new Set(list);
-        order.splice(placeFor(name, previous, order, known), 0, name);
-        placed.add(name);
-      }
-      previous = name;
-    }
-  }
-  return order;
-}
-
-function placeFor(
-  name: string,
-  previous: string | undefined,
-  order: readonly string[],
-  known: ReadonlySet<string>,
-): number {
-  let place = previous === undefined ? 0 : order.indexOf(previous) + 1;
-  for (; place < order.length; place++) {
-    const next = order[place];
-    if (next === undefined || known.has(next) || next > name) break;
-  }
-  return place;
+/** Every name once: those of the first list in its order, then what each other list has besides, in its order. */
+export function namesInOrder(lists: readonly (readonly string[])[]): string[] {
+  return [...new Set(lists.flat())];
 }

@@ -1,8 +1,7 @@
-import type { APIGroupDiscovery, APIVersionDiscovery } from '../apimachinery/discovery-types.ts';
 import { groupNameOf, storageVersionName } from '../apimachinery/group-version.ts';
 import { isSameJson } from '../runtime/same-json.ts';
 import { SharedWork, type Steps } from '../runtime/shared-work.ts';
-import type { Snapshot } from '../snapshot/format/schema.ts';
+import type { APIGroupDiscovery, APIVersionDiscovery, Snapshot } from '../snapshot/format/schema.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { aggregatedDocument } from './forms/aggregated.ts';
 import {
@@ -16,10 +15,10 @@ import type { DiscoveryPath } from './forms/discovery-path.ts';
 import { type DocumentForm, type EncodedDocument, jsonDocument } from './forms/encoded-document.ts';
 import { hasOpenApiV3Index, openApiV3Index, openApiV3UrlsOf } from './forms/openapi-v3-index.ts';
 import {
-  consensusOrder,
   type DiscoveryView,
   type MergedDiscovery,
   mergeSteps,
+  namesInOrder,
   storageVersionHashKey,
   viewsOf,
 } from './merge-discovery.ts';
@@ -323,14 +322,14 @@ function withChanges(
   ];
 }
 
-/** Groups and versions where the server has put them; what it does not list follows its neighbour. */
+/** Groups and versions where the server has put them, what it does not list behind them. */
 function inOrderOf(groups: readonly APIGroupDiscovery[], says: OwnDocument): readonly APIGroupDiscovery[] {
   if (says.kind !== 'groups') return groups;
   const [own, listed] = [groupsByName(groups), groupsByName(says.groups)];
-  return consensusOrder([[...listed.keys()], [...own.keys()]]).flatMap((name) => {
+  return namesInOrder([[...listed.keys()], [...own.keys()]]).flatMap((name) => {
     const [group, first] = [own.get(name), listed.get(name)];
     if (group === undefined || first === undefined) return group ?? [];
-    const versions = consensusOrder([namesOf(first), namesOf(group)]);
+    const versions = namesInOrder([namesOf(first), namesOf(group)]);
     return { ...group, versions: versions.flatMap((each) => versionOf(group, each) ?? []) };
   });
 }

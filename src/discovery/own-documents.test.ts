@@ -9,8 +9,8 @@ import {
 } from '../../test/support/recorded-cluster.ts';
 import { recordingLogger } from '../../test/support/recording-logger.ts';
 import { snapshotOf } from '../../test/support/snapshot-builder.ts';
-import type { APIGroupDiscovery, APIVersionDiscovery } from '../apimachinery/discovery-types.ts';
 import { silentLogger } from '../runtime/logger.ts';
+import type { APIGroupDiscovery, APIVersionDiscovery } from '../snapshot/format/schema.ts';
 import { buildRoutingTable } from '../snapshot/routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { mergedDiscovery } from './documents.ts';

@@ -1,9 +1,9 @@
 import * as v from 'valibot';
-import type { APIGroupDiscovery } from '../apimachinery/discovery-types.ts';
 import { parseLargeJson } from '../runtime/large-json.ts';
 import type { Logger } from '../runtime/logger.ts';
 import { createTimeSlice } from '../runtime/time.ts';
 import { jsonObject } from '../runtime/validation.ts';
+import type { APIGroupDiscovery } from '../snapshot/format/schema.ts';
 import { nameIssue } from '../snapshot/format/schema.ts';
 import { ownGroups } from './forms/aggregated.ts';
 import {

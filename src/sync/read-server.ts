@@ -1,5 +1,4 @@
 import * as v from 'valibot';
-import type { APIGroupDiscovery, APIResourceDiscovery } from '../apimachinery/discovery-types.ts';
 import { groupNameOf } from '../apimachinery/group-version.ts';
 import { isSubresourceName } from '../apimachinery/names.ts';
 import { ownGroups, servedSetFromDiscovery } from '../discovery/forms/aggregated.ts';
@@ -17,6 +16,7 @@ import { createLimiter, createTimeSlice, type TimeSlice } from '../runtime/time.
 import { describeIssues } from '../runtime/validation.ts';
 import { snapshotLimits } from '../snapshot/format/limits.ts';
 import { checkServedSet } from '../snapshot/format/parse-snapshot.ts';
+import type { APIGroupDiscovery, APIResourceDiscovery } from '../snapshot/format/schema.ts';
 import {
   documentPathIssue,
   isPrototypeKey,

@@ -1,6 +1,6 @@
-import type { APIGroupDiscovery, APIResourceDiscovery } from '../apimachinery/discovery-types.ts';
 import { groupVersionString } from '../apimachinery/group-version.ts';
 import { parseDiscoveryPath } from '../discovery/forms/discovery-path.ts';
+import type { APIGroupDiscovery, APIResourceDiscovery } from '../snapshot/format/schema.ts';
 import {
   type ServedSet,
   type Snapshot,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { request } from 'undici';
-import type { APIGroupDiscovery } from '../../src/apimachinery/discovery-types.ts';
+import type { APIGroupDiscovery } from '../../src/snapshot/format/schema.ts';
 import {
   askRouter,
   clientAgent,

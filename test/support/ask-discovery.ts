@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import type { APIGroupDiscovery } from '../../src/apimachinery/discovery-types.ts';
 import { type DiscoveryRequest, mergedDiscovery } from '../../src/discovery/documents.ts';
 import { servedSetFromDiscovery } from '../../src/discovery/forms/aggregated.ts';
+import type { APIGroupDiscovery } from '../../src/snapshot/format/schema.ts';
 import { buildRoutingTable } from '../../src/snapshot/routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../../src/snapshot/routing-table/routing-table.ts';
 import { recordedSnapshot, snapshotOfSets } from './recorded-cluster.ts';

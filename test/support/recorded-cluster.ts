@@ -1,5 +1,4 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import type { APIGroupDiscovery } from '../../src/apimachinery/discovery-types.ts';
 import { storageVersionName } from '../../src/apimachinery/group-version.ts';
 import { parseAggregated, servedSetFromDiscovery } from '../../src/discovery/forms/aggregated.ts';
 import {
@@ -10,7 +9,7 @@ import {
   parseAPIVersions,
 } from '../../src/discovery/forms/classic.ts';
 import { parseOpenApiV3Index } from '../../src/discovery/own-documents.ts';
-import type { ServedSet, Snapshot } from '../../src/snapshot/format/schema.ts';
+import type { APIGroupDiscovery, ServedSet, Snapshot } from '../../src/snapshot/format/schema.ts';
 import { type SnapshotOptions, servedSetKeyOf, snapshotOf } from './snapshot-builder.ts';
 
 export type RecordedClusterName = 'kubernetes-1.25-1.26' | 'kubernetes-1.26-batch-disabled';

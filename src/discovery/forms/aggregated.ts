@@ -1,16 +1,16 @@
 import * as v from 'valibot';
+import { groupNameOf, storageVersionName } from '../../apimachinery/group-version.ts';
+import { compareVersionPriority } from '../../apimachinery/version-priority.ts';
+import type { TimeSlice } from '../../runtime/time.ts';
+import { jsonObject } from '../../runtime/validation.ts';
 import type {
   APIGroupDiscovery,
   APIResourceDiscovery,
   APISubresourceDiscovery,
   APIVersionDiscovery,
   GroupVersionKind,
-} from '../../apimachinery/discovery-types.ts';
-import { groupNameOf, storageVersionName } from '../../apimachinery/group-version.ts';
-import { compareVersionPriority } from '../../apimachinery/version-priority.ts';
-import type { TimeSlice } from '../../runtime/time.ts';
-import { jsonObject } from '../../runtime/validation.ts';
-import type { ServedSet } from '../../snapshot/format/schema.ts';
+  ServedSet,
+} from '../../snapshot/format/schema.ts';
 import {
   groupName,
   listField,

@@ -1,18 +1,12 @@
 import * as v from 'valibot';
+import { groupVersionString } from '../../apimachinery/group-version.ts';
 import type {
-  APIGroup,
   APIGroupDiscovery,
-  APIGroupList,
-  APIResource,
   APIResourceDiscovery,
-  APIResourceList,
   APISubresourceDiscovery,
   APIVersionDiscovery,
-  APIVersions,
-  GroupVersionForDiscovery,
   GroupVersionKind,
-} from '../../apimachinery/discovery-types.ts';
-import { groupVersionString } from '../../apimachinery/group-version.ts';
+} from '../../snapshot/format/schema.ts';
 import {
   groupName,
   listField,
@@ -27,7 +21,7 @@ import {
  * addresses, no one address is every router's, and no client of ours reads it (client-go and kubectl take
  * `versions` only).
  */
-export function apiVersionsDocument({ versions = [] }: APIGroupDiscovery): APIVersions {
+export function apiVersionsDocument({ versions = [] }: APIGroupDiscovery) {
   return {
     kind: 'APIVersions',
     versions: versions.map(({ version }) => version),
@@ -36,7 +30,7 @@ export function apiVersionsDocument({ versions = [] }: APIGroupDiscovery): APIVe
 }
 
 /** `/apis`. Groups without a version cannot be written in this form and are left out. */
-export function apiGroupListDocument(groups: readonly APIGroupDiscovery[]): APIGroupList {
+export function apiGroupListDocument(groups: readonly APIGroupDiscovery[]) {
   return { kind: 'APIGroupList', apiVersion: 'v1', groups: groups.flatMap((group) => apiGroup(group) ?? []) };
 }
 
@@ -55,7 +49,7 @@ export function apiResourceListDocument(
   group: string,
   version: APIVersionDiscovery,
   storageVersionHashOf: (resource: string) => string | undefined = () => undefined,
-): APIResourceList {
+) {
   const groupVersion: GroupVersion = { group, version: version.version };
   return {
     kind: 'APIResourceList',
@@ -72,7 +66,7 @@ interface GroupVersion {
   readonly version: string;
 }
 
-function apiGroup({ metadata, versions = [] }: APIGroupDiscovery): APIGroup | undefined {
+function apiGroup({ metadata, versions = [] }: APIGroupDiscovery) {
   const { name = '' } = metadata;
   // As client-go derives it from the aggregated form (discovery/aggregated_discovery.go).
   const preferred = versions.find(({ freshness }) => freshness !== 'Stale') ?? versions[0];
@@ -84,7 +78,7 @@ function apiGroup({ metadata, versions = [] }: APIGroupDiscovery): APIGroup | un
   };
 }
 
-function groupVersionForDiscovery(group: string, version: string): GroupVersionForDiscovery {
+function groupVersionForDiscovery(group: string, version: string) {
   return { groupVersion: groupVersionString(group, version), version };
 }
 
@@ -92,7 +86,7 @@ function apiResources(
   discovery: APIResourceDiscovery,
   groupVersion: GroupVersion,
   storageVersionHash: string | undefined,
-): APIResource[] {
+) {
   const { resource, responseKind, singularResource = '', scope, verbs = [] } = discovery;
   const { shortNames = [], categories = [], subresources = [] } = discovery;
   const namespaced = scope === 'Namespaced';
@@ -121,7 +115,7 @@ function apiSubresource(
   namespaced: boolean,
   { subresource, responseKind, verbs = [] }: APISubresourceDiscovery,
   groupVersion: GroupVersion,
-): APIResource {
+) {
   return {
     name: `${resource}/${subresource}`,
     singularName: '',
@@ -132,10 +126,7 @@ function apiSubresource(
 }
 
 /** Group and version are written only where the kind is not of the list's own group version. */
-function kindFields(
-  { group = '', version = '', kind = '' }: GroupVersionKind = {},
-  list: GroupVersion,
-): Pick<APIResource, 'group' | 'version' | 'kind'> {
+function kindFields({ group = '', version = '', kind = '' }: GroupVersionKind = {}, list: GroupVersion) {
   const isOwn = (group === '' || group === list.group) && (version === '' || version === list.version);
   if (isOwn) return { kind };
   return { ...(group === '' ? {} : { group }), ...(version === '' ? {} : { version }), kind };

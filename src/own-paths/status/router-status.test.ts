@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { snapshotOfSets } from '../../../test/support/recorded-cluster.ts';
 import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
-import type { APIGroupDiscovery } from '../../apimachinery/discovery-types.ts';
 import { servedSetFromDiscovery } from '../../discovery/forms/aggregated.ts';
+import type { APIGroupDiscovery } from '../../snapshot/format/schema.ts';
 import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
 import {
   documentProblems,

@@ -1,5 +1,4 @@
 import * as v from 'valibot';
-import type { APIGroupDiscovery } from '../../apimachinery/discovery-types.ts';
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { parseRequestInfo } from '../../apimachinery/request-info.ts';
 import { minorVersion } from '../../apimachinery/server-version.ts';
@@ -15,7 +14,7 @@ import { readText } from '../../runtime/bytes.ts';
 import { parseLargeJson } from '../../runtime/large-json.ts';
 import { FailureLog, type Logger } from '../../runtime/logger.ts';
 import { createLimiter, createTimeSlice } from '../../runtime/time.ts';
-import type { ServedSet } from '../../snapshot/format/schema.ts';
+import type { APIGroupDiscovery, ServedSet } from '../../snapshot/format/schema.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { buildOutboundRequest, type OutboundOptions } from './outbound.ts';
 

@@ -1,8 +1,7 @@
-import type { APIGroupDiscovery } from '../../apimachinery/discovery-types.ts';
 import { canonicalJson } from '../../runtime/canonical-json.ts';
 import { isSameJson } from '../../runtime/same-json.ts';
 import { createTimeSlice, type TimeSlice } from '../../runtime/time.ts';
-import type { ServedSet, Snapshot } from './schema.ts';
+import type { APIGroupDiscovery, ServedSet, Snapshot } from './schema.ts';
 import { type PackedSet, setText } from './served-set-key.ts';
 
 /** What `set` has that `base` has not, and the other way round. */

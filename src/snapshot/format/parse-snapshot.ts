@@ -1,36 +1,43 @@
 import type * as v from 'valibot';
-import type { APIGroupDiscovery, APIVersionDiscovery } from '../../apimachinery/discovery-types.ts';
 import { parseLargeJson } from '../../runtime/large-json.ts';
-import { createTimeSlice, type TimeSlice } from '../../runtime/time.ts';
-import { type DocumentIssue, fieldPath, IssueList, isJsonObject, quoted } from '../../runtime/validation.ts';
+import { createTimeSlice } from '../../runtime/time.ts';
+import {
+  type DocumentIssue,
+  expected,
+  fieldPath,
+  IssueList,
+  isJsonObject,
+  quoted,
+  readValue,
+} from '../../runtime/validation.ts';
 import { snapshotLimits } from './limits.ts';
 import {
+  type APIGroupDiscovery,
   apiService,
-  apiVersion,
   customResourceGroup,
   documentPathIssue,
-  freshness,
-  groupMetadata,
+  groupDiscovery,
   groupVersions,
-  kind,
-  metadata,
+  isPrototypeKey,
+  nameIssue,
+  prototypeKeyIssue,
   resourceDiscovery,
   type ServedSet,
   type Snapshot,
   type SnapshotApiService,
   type SnapshotServer,
+  schemaDigests,
   servedVersions,
   server,
   serverRelativeURL,
   setKeyIssue,
+  snapshotHead,
   storageVersionHash,
   storageVersionNameIssue,
-  subresourceNames,
-  versionIssue,
-  versionName,
+  subresourcesByVersion,
+  versionDiscovery,
 } from './schema.ts';
 import { groupText, type PackedSet, servedSetKey } from './served-set-key.ts';
-import { type KeyIssue, type Read, StrictReader } from './strict-reader.ts';
 
 type ParseSnapshotResult =
   | { readonly ok: true; readonly snapshot: Snapshot }
@@ -97,7 +104,7 @@ function fitsInBytes(text: string, limit: number): boolean {
  */
 export async function parseSnapshot(input: unknown, previous?: Snapshot): Promise<ParseSnapshotResult> {
   const issues = new IssueList();
-  const snapshot = await new SnapshotReader(issues, createTimeSlice(), previous).snapshot(input);
+  const snapshot = await new SnapshotReader(issues, previous).snapshot(input);
   return snapshot === undefined ? { ok: false, issues: issues.toArray() } : { ok: true, snapshot };
 }
 
@@ -114,21 +121,13 @@ export async function checkServedSet(
   base?: readonly [key: string, set: ServedSet],
 ): Promise<CheckedSet> {
   const issues = new IssueList();
-  const checked = await new SnapshotReader(issues, createTimeSlice()).setAlone(set, base);
+  const checked = await new SnapshotReader(issues).setAlone(set, base);
   return checked === undefined ? { ok: false, issues: issues.toArray() } : { ok: true, ...checked };
 }
 
-const members = [
-  'apiVersion',
-  'kind',
-  'metadata',
-  'servers',
-  'servedSets',
-  'apiServices',
-  'customResourceGroups',
-] as const;
+type Read<Value> = (input: unknown, path: string) => Value | undefined | Promise<Value | undefined>;
 
-const setMembers = [
+const setMembers: ReadonlySet<string> = new Set<keyof PackedSet>([
   'base',
   'storageVersions',
   'subresources',
@@ -137,78 +136,68 @@ const setMembers = [
   'undecodableVersions',
   'discovery',
   'openapiV3',
-] as const;
+]);
 
 /** What an entry of a set's map counts in `snapshotLimits.unpacked`: a set that differs in one entry has a map of its own. */
 const entryCharacters = 16;
 
-class SnapshotReader extends StrictReader {
+/**
+ * Reads a snapshot in small pieces, each against its own schema, and rests in between. Strict: an unknown member is an error,
+ * and so is one that is named like a part of a prototype. Collects all errors.
+ */
+class SnapshotReader {
+  readonly #issues: IssueList;
+  readonly #slice = createTimeSlice();
   /** Sets by key: of the snapshot before, and read from this one. */
   readonly #held: ReadonlyMap<string, ServedSet>;
   readonly #sets = new Map<string, ServedSet>();
   /** A group that several sets have is read once. In memory the sets share its object, in JSON they repeat its text. */
-  readonly #groups = new Map<unknown, APIGroupDiscovery>();
   readonly #groupsByText = new Map<string, APIGroupDiscovery>();
   #hasSeveralSets = false;
   #characters = 0;
 
-  constructor(issues: IssueList, slice: TimeSlice, previous?: Snapshot) {
-    super(issues, slice);
+  constructor(issues: IssueList, previous?: Snapshot) {
+    this.#issues = issues;
     this.#held = new Map(Object.entries(previous?.servedSets ?? {}));
   }
 
   async snapshot(input: unknown): Promise<Snapshot | undefined> {
-    const document = this.members(input, '', members);
-    if (document === undefined) return undefined;
-    const readApiVersion = this.read(apiVersion, document.apiVersion, 'apiVersion');
-    const readKind = this.read(kind, document.kind, 'kind');
-    const readMetadata = this.read(metadata, document.metadata, 'metadata');
-    const servers = await this.list(
-      document.servers,
+    if (!this.#isObject(input, '')) return undefined;
+    const { servers: givenServers, servedSets, apiServices: services, customResourceGroups, ...rest } = input;
+    const head = this.#read(snapshotHead, rest, '');
+    const servers = await this.#list(
+      givenServers,
       'servers',
       snapshotLimits.servers,
-      this.#serverReader(document.servedSets),
+      this.#serverReader(servedSets),
     );
     // A control plane without servers responds to no one, so this snapshot cannot have been made of one.
-    if (Array.isArray(document.servers) && document.servers.length === 0) {
-      this.issues.add('servers', 'must list at least one server');
+    if (Array.isArray(givenServers) && givenServers.length === 0) {
+      this.#issues.add('servers', 'must list at least one server');
     }
-    if (document.servedSets !== undefined || this.#held.size === 0) await this.#readSets(document.servedSets);
+    if (servedSets !== undefined || this.#held.size === 0) await this.#readSets(servedSets);
     const served = new Set(servers.map(({ serves }) => serves));
     const kept = [...this.#held].filter(([key]) => served.has(key));
     for (const [, set] of kept) await this.#fits(set);
     const read = [...this.#sets].filter(([key]) => served.has(key) && !this.#held.has(key));
-    // Those that are held stand first: the others were sent as what differs from them.
-    const servedSets = Object.fromEntries([...kept, ...read]);
-    const apiServices = await this.#listOnce(
-      checkedApiServices,
-      document.apiServices,
-      'apiServices',
-      this.#apiServiceReader(),
-    );
-    const customResourceGroups = await this.#listOnce(
-      checkedCustomResources,
-      document.customResourceGroups,
-      'customResourceGroups',
-      this.value(customResourceGroup),
-    );
-    if (
-      !this.issues.isEmpty ||
-      readApiVersion === undefined ||
-      readKind === undefined ||
-      readMetadata === undefined
-    ) {
-      return undefined;
-    }
-    return {
-      apiVersion: readApiVersion,
-      kind: readKind,
-      metadata: readMetadata,
+    const snapshot = {
       servers,
-      servedSets,
-      apiServices,
-      customResourceGroups,
+      // Those that are held stand first: the others were sent as what differs from them.
+      servedSets: Object.fromEntries([...kept, ...read]),
+      apiServices: await this.#listOnce(
+        checkedApiServices,
+        services,
+        'apiServices',
+        this.#apiServiceReader(),
+      ),
+      customResourceGroups: await this.#listOnce(
+        checkedCustomResources,
+        customResourceGroups,
+        'customResourceGroups',
+        this.#value(customResourceGroup),
+      ),
     };
+    return head !== undefined && this.#issues.isEmpty ? { ...head, ...snapshot } : undefined;
   }
 
   setAlone(
@@ -222,15 +211,15 @@ class SnapshotReader extends StrictReader {
   #serverReader(servedSets: unknown): Read<SnapshotServer> {
     const paths = new Map<string, string>();
     return (input, path) => {
-      const read = this.read(server, input, path);
+      const read = this.#read(server, input, path);
       if (read === undefined) return undefined;
       const { id, serves } = read;
       const first = paths.get(id);
       if (first === undefined) paths.set(id, path);
-      else this.issues.add(`${path}.id`, `must be unique: ${quoted(id)} is also the id of ${first}`);
+      else this.#issues.add(`${path}.id`, `must be unique: ${quoted(id)} is also the id of ${first}`);
       const isGiven = isJsonObject(servedSets) ? Object.hasOwn(servedSets, serves) : this.#held.size === 0;
       if (!isGiven && !this.#held.has(serves)) {
-        this.issues.add(`${path}.serves`, `must be a key of servedSets; there is no ${quoted(serves)}`);
+        this.#issues.add(`${path}.serves`, `must be a key of servedSets; there is no ${quoted(serves)}`);
       }
       return read;
     };
@@ -239,130 +228,107 @@ class SnapshotReader extends StrictReader {
   #apiServiceReader(): Read<SnapshotApiService> {
     const paths = new Map<string, string>();
     return (input, path) => {
-      const read = this.read(apiService, input, path);
+      const read = this.#read(apiService, input, path);
       if (read === undefined) return undefined;
       // The name of the APIService object, which upstream requires to be spelled like this.
       const name = `${read.version}.${read.group}`;
       const first = paths.get(name);
       if (first === undefined) paths.set(name, path);
-      else this.issues.add(path, `must be unique: the APIService ${quoted(name)} is also ${first}`);
+      else this.#issues.add(path, `must be unique: the APIService ${quoted(name)} is also ${first}`);
       return read;
     };
   }
 
   async #readSets(input: unknown): Promise<void> {
     this.#hasSeveralSets = isJsonObject(input) && Object.keys(input).length > 1;
-    await this.record(
-      input,
-      'servedSets',
-      snapshotLimits.servedSets,
-      setKeyIssue,
-      async (given, path, key) => {
-        const before = checkedBefore(checkedSets, given);
-        const isSame = before?.key === key && (await this.#fits(before.set));
-        const read = isSame ? before : await this.#set(given, path);
-        if (read === undefined || setKeyIssue(key) !== undefined) return;
-        if (read.key === key) this.#sets.set(key, read.set);
-        else this.issues.add(path, `must be named by the hash of its content, ${read.key}`);
-      },
-    );
+    const maximum = snapshotLimits.servedSets;
+    await this.#record(input, 'servedSets', maximum, setKeyIssue, async (given, path, key) => {
+      const before = checkedBefore(checkedSets, given);
+      const isSame = before?.key === key && (await this.#fits(before.set));
+      const read = isSame ? before : await this.#set(given, path);
+      if (read === undefined || setKeyIssue(key) !== undefined) return;
+      if (read.key === key) this.#sets.set(key, read.set);
+      else this.#issues.add(path, `must be named by the hash of its content, ${read.key}`);
+    });
   }
 
   async #set(
-    input: unknown,
+    given: unknown,
     path: string,
   ): Promise<{ readonly key: string; readonly set: ServedSet } | undefined> {
-    const issuesBefore = this.issues.count;
-    const given = this.members(input, path, setMembers);
-    if (given === undefined) return undefined;
-    const baseKey = String(given.base);
+    const issuesBefore = this.#issues.count;
+    if (!this.#isObject(given, path)) return undefined;
+    for (const key of Object.keys(given)) {
+      if (setMembers.has(key)) continue;
+      this.#issues.add(fieldPath(path, key), nameIssue(key) ?? 'is not a field of this object');
+    }
+    const baseKey = String(given['base']);
     const base = this.#sets.get(baseKey) ?? this.#held.get(baseKey);
-    if (given.base !== undefined && base === undefined) {
-      this.issues.add(fieldPath(path, 'base'), 'must be the key of a set before it, or of one that is held');
+    if (given['base'] !== undefined && base === undefined) {
+      this.#issues.add(fieldPath(path, 'base'), 'must be the key of a set before it, or of one that is held');
       return undefined;
     }
     /** A member that is left out is as in the base. `null` takes away what the base has. */
     const member = async <Value>(
-      name: Exclude<(typeof setMembers)[number], 'base'>,
+      name: Exclude<keyof PackedSet, 'base'>,
       inBase: Value | undefined,
       read: (input: unknown, itsPath: string) => Promise<Value>,
     ): Promise<Value | undefined> => {
       const value = given[name];
-      const isNeeded = name === 'storageVersions';
-      if (base !== undefined && value === null && !isNeeded) return undefined;
-      if (value === undefined && (inBase !== undefined || !isNeeded)) return inBase;
-      return read(value, fieldPath(path, name));
+      if (value === undefined) return inBase;
+      return base !== undefined && value === null ? undefined : read(value, fieldPath(path, name));
     };
-    const record = <Value>(
-      name: Exclude<(typeof setMembers)[number], 'base'>,
+    const map = <Value>(
+      name: Exclude<keyof PackedSet, 'base'>,
       inBase: Readonly<Record<string, Value>> | undefined,
-      keyIssue: KeyIssue,
-      readValue: Read<Value>,
+      schema: v.GenericSchema<unknown, Value>,
+      maximum: number = snapshotLimits.resources,
+      keyIssue = storageVersionNameIssue,
     ) =>
       member(name, inBase, async (value, itsPath) => {
-        const maximum = snapshotLimits[name === 'openapiV3' ? 'documents' : 'resources'];
-        if (inBase === undefined) return this.record(value, itsPath, maximum, keyIssue, readValue);
-        const changes = await this.record<Value | null>(value, itsPath, maximum, keyIssue, (each, place) =>
-          each === null ? null : readValue(each, place),
+        const changes = await this.#record<Value | null>(value, itsPath, maximum, keyIssue, (each, place) =>
+          each === null && inBase !== undefined ? null : this.#read(schema, each, place),
         );
-        const whole = new Map(Object.entries(inBase));
+        const whole = new Map(Object.entries(inBase ?? {}));
         for (const [key, change] of Object.entries(changes)) {
           if (change === null) whole.delete(key);
           else whole.set(key, change);
         }
-        if (whole.size > maximum) this.issues.add(itsPath, `must not come to more than ${maximum} entries`);
+        if (whole.size > maximum) this.#issues.add(itsPath, `must not come to more than ${maximum} entries`);
         return Object.fromEntries(whole);
       });
-    /** By resource, as `storageVersionName` writes it, then by API version. */
-    const byVersion = <Value>(readValue: Read<Value>): Read<Record<string, Value>> => {
-      return (each, itsPath) => this.record(each, itsPath, snapshotLimits.versions, versionIssue, readValue);
-    };
-    const hash = this.value(storageVersionHash);
-    const name = storageVersionNameIssue;
     const discovery = await member('discovery', base?.discovery, (value, itsPath) =>
-      this.list(value, itsPath, snapshotLimits.groups, (each, place) =>
+      this.#list(value, itsPath, snapshotLimits.groups, (each, place) =>
         this.#groupOrPlace(each, place, base),
       ),
     );
-    const storageVersions = await record(
-      'storageVersions',
-      base?.storageVersions,
-      name,
-      this.value(servedVersions),
-    );
-    const subresources = await record(
-      'subresources',
-      base?.subresources,
-      name,
-      byVersion(this.value(subresourceNames)),
-    );
-    const hashes = await record('storageVersionHashes', base?.storageVersionHashes, name, hash);
-    const schemas = await record('schemas', base?.schemas, name, byVersion(hash));
-    const undecodableVersions = await record(
-      'undecodableVersions',
-      base?.undecodableVersions,
-      name,
-      this.value(groupVersions),
-    );
-    const openapiV3 = await record(
+    const storageVersions = await map('storageVersions', base?.storageVersions, servedVersions);
+    const subresources = await map('subresources', base?.subresources, subresourcesByVersion);
+    const hashes = await map('storageVersionHashes', base?.storageVersionHashes, storageVersionHash);
+    const schemas = await map('schemas', base?.schemas, schemaDigests);
+    const undecodable = await map('undecodableVersions', base?.undecodableVersions, groupVersions);
+    const { documents } = snapshotLimits;
+    const openapiV3 = await map(
       'openapiV3',
       base?.openapiV3,
+      serverRelativeURL,
+      documents,
       documentPathIssue,
-      this.value(serverRelativeURL),
     );
+    if (storageVersions === undefined) this.#issues.add(fieldPath(path, 'storageVersions'), 'is required');
     // The hash of an invalid set is not compared: a second error would not help.
-    if (this.issues.count !== issuesBefore || storageVersions === undefined) return undefined;
+    if (this.#issues.count !== issuesBefore || storageVersions === undefined) return undefined;
     const set: ServedSet = {
       ...(discovery && { discovery }),
       storageVersions,
       ...(subresources && { subresources }),
       ...(hashes && { storageVersionHashes: hashes }),
       ...(schemas && { schemas }),
-      ...(undecodableVersions && { undecodableVersions }),
+      ...(undecodable && { undecodableVersions: undecodable }),
       ...(openapiV3 && { openapiV3 }),
     };
     if (!(await this.#fits(set, base))) return undefined;
-    const checked = { key: await servedSetKey(set, this.slice), set };
+    const checked = { key: await servedSetKey(set, this.#slice), set };
     checkedSets.set(set, checked);
     return checked;
   }
@@ -372,27 +338,13 @@ class SnapshotReader extends StrictReader {
     path: string,
     base: ServedSet | undefined,
   ): APIGroupDiscovery | undefined | Promise<APIGroupDiscovery | undefined> {
-    if (typeof given !== 'number') {
-      return this.#groups.get(given) ?? checkedBefore(checkedGroups, given) ?? this.#groupByText(given, path);
-    }
+    if (typeof given !== 'number') return checkedBefore(checkedGroups, given) ?? this.#group(given, path);
     const group = base?.discovery?.[given];
     if (group === undefined) {
       const range = `which has ${base?.discovery?.length ?? 0}`;
-      this.issues.add(path, `must be a group, or the place of one in the base, ${range}`);
+      this.#issues.add(path, `must be a group, or the place of one in the base, ${range}`);
     }
     return group;
-  }
-
-  #groupByText(given: unknown, path: string): APIGroupDiscovery | Promise<APIGroupDiscovery | undefined> {
-    const text = this.#hasSeveralSets ? textOf(given) : undefined;
-    if (text === undefined) return this.#group(given, path);
-    return (
-      this.#groupsByText.get(text) ??
-      this.#group(given, path).then((group) => {
-        if (group !== undefined) this.#groupsByText.set(text, group);
-        return group;
-      })
-    );
   }
 
   /** Whether the sets until this one, with everything that they share written out for each, are small enough. */
@@ -401,58 +353,62 @@ class SnapshotReader extends StrictReader {
     const isFirst = this.#characters <= unpacked;
     for (const group of set.discovery ?? []) {
       this.#characters += groupText(group).length;
-      await this.slice.rest();
+      await this.#slice.rest();
     }
     const { discovery: _discovery, ...maps } = set;
     const ofBase = new Set<unknown>(Object.values(base ?? {}));
     const own = Object.values(maps).filter((map) => !ofBase.has(map));
     for (const map of own) this.#characters += entryCharacters * Object.keys(map ?? {}).length;
     if (this.#characters <= unpacked) return true;
-    if (isFirst) this.issues.add('servedSets', `must not stand for more than ${unpacked} characters`);
+    if (isFirst) this.#issues.add('servedSets', `must not stand for more than ${unpacked} characters`);
     return false;
   }
 
   async #group(input: unknown, path: string): Promise<APIGroupDiscovery | undefined> {
-    const issuesBefore = this.issues.count;
-    const given = this.members(input, path, ['metadata', 'versions']);
-    if (given === undefined) return undefined;
-    const metadata = this.read(groupMetadata, given.metadata, `${path}.metadata`);
-    const versions =
-      given.versions === undefined
-        ? undefined
-        : await this.list(given.versions, `${path}.versions`, snapshotLimits.versions, (each, itsPath) =>
-            this.#version(each, itsPath),
-          );
-    if (metadata === undefined || this.issues.count > issuesBefore) return undefined;
-    const group = versions === undefined ? { metadata } : { metadata, versions };
+    const text = this.#hasSeveralSets ? textOf(input) : undefined;
+    const known = text && this.#groupsByText.get(text);
+    if (known) return known;
+    const issuesBefore = this.#issues.count;
+    const group = await this.#withList(
+      groupDiscovery,
+      input,
+      path,
+      'versions',
+      snapshotLimits.versions,
+      (each, place) =>
+        this.#withList(
+          versionDiscovery,
+          each,
+          place,
+          'resources',
+          snapshotLimits.resources,
+          this.#value(resourceDiscovery),
+        ),
+    );
+    if (group === undefined || this.#issues.count > issuesBefore) return undefined;
     checkedGroups.set(group, group);
-    this.#groups.set(input, group);
+    if (text !== undefined) this.#groupsByText.set(text, group);
     return group;
   }
 
-  async #version(input: unknown, path: string): Promise<APIVersionDiscovery | undefined> {
-    const given = this.members(input, path, ['version', 'resources', 'freshness']);
-    const version = this.read(versionName, given?.version, `${path}.version`);
-    if (given === undefined || version === undefined) return undefined;
-    const resources =
-      given.resources === undefined
-        ? undefined
-        : await this.list(
-            given.resources,
-            `${path}.resources`,
-            snapshotLimits.resources,
-            this.value(resourceDiscovery),
-          );
-    const isFresh =
-      given.freshness === undefined ? undefined : this.read(freshness, given.freshness, `${path}.freshness`);
-    return {
-      version,
-      ...(resources === undefined ? {} : { resources }),
-      ...(isFresh === undefined ? {} : { freshness: isFresh }),
-    };
+  /** An object with a list, which may be left out, and is read item by item. */
+  async #withList<Schema extends v.GenericSchema<unknown, object>, const Name extends string, Item>(
+    schema: Schema,
+    input: unknown,
+    path: string,
+    name: Name,
+    maximum: number,
+    readItem: Read<Item>,
+  ): Promise<(v.InferOutput<Schema> & { readonly [Key in Name]?: readonly Item[] }) | undefined> {
+    if (!this.#isObject(input, path)) return undefined;
+    const { [name]: list, ...rest } = input;
+    const object = this.#read(schema, rest, path);
+    const items =
+      list === undefined ? undefined : await this.#list(list, `${path}.${name}`, maximum, readItem);
+    return object && { ...object, ...(items && { [name]: items }) };
   }
 
-  /** As `list`, without a look at one that was checked before. */
+  /** As `#list`, without a look at one that was checked before. */
   async #listOnce<Item>(
     checked: WeakMap<object, Item[]>,
     input: unknown,
@@ -461,11 +417,87 @@ class SnapshotReader extends StrictReader {
   ): Promise<Item[]> {
     const before = checkedBefore(checked, input);
     if (before !== undefined) return before;
-    const issuesBefore = this.issues.count;
-    const items = await this.list(input, path, snapshotLimits[path], readItem);
-    if (this.issues.count === issuesBefore) checked.set(items, items);
+    const issuesBefore = this.#issues.count;
+    const items = await this.#list(input, path, snapshotLimits[path], readItem);
+    if (this.#issues.count === issuesBefore) checked.set(items, items);
     return items;
   }
+
+  #value<Schema extends v.GenericSchema>(schema: Schema): Read<v.InferOutput<Schema>> {
+    return (input, path) => this.#read(schema, input, path);
+  }
+
+  #read<Schema extends v.GenericSchema>(
+    schema: Schema,
+    input: unknown,
+    path: string,
+  ): v.InferOutput<Schema> | undefined {
+    const way = wayToPrototypeKey(input);
+    if (way === undefined) return readValue(schema, input, path, this.#issues);
+    this.#issues.add(way.reduce(fieldPath, path), prototypeKeyIssue);
+    return undefined;
+  }
+
+  async #list<Item>(input: unknown, path: string, maximum: number, readItem: Read<Item>): Promise<Item[]> {
+    if (!Array.isArray(input) || input.length > maximum) {
+      const actual = Array.isArray(input)
+        ? `must have at most ${maximum} items, not ${input.length}`
+        : 'must be an array';
+      this.#issues.add(path, input === undefined ? 'is required' : actual);
+      return [];
+    }
+    const items: Item[] = [];
+    for (const [index, value] of input.entries()) {
+      const item = await readItem(value, fieldPath(path, index));
+      if (item !== undefined) items.push(item);
+      await this.#slice.rest();
+    }
+    return items;
+  }
+
+  /** The entries of a map that `readEntry` could read. @param keyIssue the error of a key, if it has one */
+  async #record<Value>(
+    input: unknown,
+    path: string,
+    maximum: number,
+    keyIssue: (key: string) => string | undefined,
+    readEntry: (input: unknown, path: string, key: string) => ReturnType<Read<Value>>,
+  ): Promise<Record<string, Value>> {
+    const entries = this.#isObject(input, path) ? Object.entries(input) : [];
+    if (entries.length > maximum) {
+      this.#issues.add(path, `must have at most ${maximum} entries, not ${entries.length}`);
+      return {};
+    }
+    const result: [string, Value][] = [];
+    for (const [key, value] of entries) {
+      const entryPath = fieldPath(path, key);
+      const issue = nameIssue(key) ?? keyIssue(key);
+      if (issue !== undefined) this.#issues.add(entryPath, issue);
+      const read = isPrototypeKey(key) ? undefined : await readEntry(value, entryPath, key);
+      if (read !== undefined) result.push([key, read]);
+      await this.#slice.rest();
+    }
+    return Object.fromEntries(result);
+  }
+
+  #isObject(input: unknown, path: string): input is Readonly<Record<string, unknown>> {
+    if (isJsonObject(input)) return true;
+    const actual = path === '' ? 'must be an object' : expected('an object')({ input });
+    this.#issues.add(path, actual);
+    return false;
+  }
+}
+
+/** The way to the first member that is named like a part of a prototype, which no schema sees. */
+function wayToPrototypeKey(value: unknown, depth = 0): readonly (string | number)[] | undefined {
+  // No schema of a piece looks deeper.
+  if (typeof value !== 'object' || value === null || depth > 8) return undefined;
+  for (const [key, member] of Object.entries(value)) {
+    if (isPrototypeKey(key)) return [key];
+    const below = wayToPrototypeKey(member, depth + 1);
+    if (below !== undefined) return [Array.isArray(value) ? Number(key) : key, ...below];
+  }
+  return undefined;
 }
 
 /** @returns `undefined` for what no JSON stands for, such as a cycle */

@@ -1,5 +1,4 @@
 import * as v from 'valibot';
-import type { APIGroupDiscovery } from '../../apimachinery/discovery-types.ts';
 import { parseStorageVersionName } from '../../apimachinery/group-version.ts';
 import {
   isDns1035Label,
@@ -11,7 +10,15 @@ import {
 import { storageVersionHashPattern } from '../../apimachinery/storage-version-hash.ts';
 import { sha256DigestPattern } from '../../runtime/bytes.ts';
 import { parseRfc3339 } from '../../runtime/time.ts';
-import { boolean, expected, listOf, strict, textThat, wholeNumber } from '../../runtime/validation.ts';
+import {
+  boolean,
+  expected,
+  jsonObject,
+  listOf,
+  strict,
+  textThat,
+  wholeNumber,
+} from '../../runtime/validation.ts';
 import {
   advertisedBy,
   type HostPortResult,
@@ -70,8 +77,6 @@ function addressThat(parse: (text: string) => HostPortResult, what: string) {
 
 export const snapshotApiVersion = 'mixed-version-proxy/v1alpha1';
 export const snapshotKind = 'StorageVersionSnapshot';
-export const apiVersion = v.picklist([snapshotApiVersion], expected(`"${snapshotApiVersion}"`));
-export const kind = v.picklist([snapshotKind], expected(`"${snapshotKind}"`));
 
 /** RFC 3339, as Kubernetes writes times. */
 export const timestamp = textThat(
@@ -97,7 +102,7 @@ const versionChange = strict({
   waitFrom: v.optional(timestamp),
 });
 
-export const metadata = strict({
+const metadata = strict({
   generation,
   createdAt: timestamp,
   cluster: v.optional(shortText),
@@ -107,6 +112,13 @@ export const metadata = strict({
     ['storageversions', 'discovery', 'both'],
     expected('"storageversions", "discovery" or "both"'),
   ),
+});
+
+/** A snapshot without its lists. */
+export const snapshotHead = strict({
+  apiVersion: v.picklist([snapshotApiVersion], expected(`"${snapshotApiVersion}"`)),
+  kind: v.picklist([snapshotKind], expected(`"${snapshotKind}"`)),
+  metadata,
 });
 
 const tlsName = textThat(
@@ -177,7 +189,20 @@ export const storageVersionHash = textThat(
 );
 
 const subresourceName = textThat(isSubresourceName, 'a subresource such as status or scale');
-export const subresourceNames = listOf(subresourceName, snapshotLimits.subresources);
+
+/** By API version. */
+const byVersion = <Value extends v.GenericSchema>(value: Value) =>
+  v.pipe(
+    jsonObject,
+    v.check(
+      (given) => Object.keys(given).length <= snapshotLimits.versions,
+      `must have at most ${snapshotLimits.versions} entries`,
+    ),
+    v.record(versionName, value),
+  );
+
+export const subresourcesByVersion = byVersion(listOf(subresourceName, snapshotLimits.subresources));
+export const schemaDigests = byVersion(storageVersionHash);
 
 /** Where a server's own OpenAPI v3 document is. Never `//host/…`, which a URL parser takes for another host. */
 export const serverRelativeURL = textThat(
@@ -212,9 +237,14 @@ export const resourceDiscovery = strict({
   subresources: v.optional(listOf(subresourceDiscovery, snapshotLimits.subresources)),
 });
 
-export const freshness = v.picklist(['Current', 'Stale'], expected('"Current" or "Stale"'));
+/** Without its resources. */
+export const versionDiscovery = strict({
+  version: versionName,
+  freshness: v.optional(v.picklist(['Current', 'Stale'], expected('"Current" or "Stale"'))),
+});
 
-export const groupMetadata = strict({ name: v.optional(groupName) });
+/** Without its versions. */
+export const groupDiscovery = strict({ metadata: strict({ name: v.optional(groupName) }) });
 
 const service = strict({ namespace: dns1123Label, name: dns1123Label });
 
@@ -234,10 +264,7 @@ export type Immutable<Value> = Value extends object
   : Value;
 
 /** What the cluster serves, at one moment. Made by the sync job, taken whole or not at all by a router. */
-export interface Snapshot {
-  readonly apiVersion: v.InferOutput<typeof apiVersion>;
-  readonly kind: v.InferOutput<typeof kind>;
-  readonly metadata: SnapshotMetadata;
+export interface Snapshot extends Immutable<v.InferOutput<typeof snapshotHead>> {
   readonly servers: readonly SnapshotServer[];
   /** Key: `sha256:<hex>` of the set's canonical JSON. Servers that serve the same share one set. */
   readonly servedSets: Readonly<Record<string, ServedSet>>;
@@ -245,11 +272,25 @@ export interface Snapshot {
   readonly customResourceGroups: readonly Immutable<v.InferOutput<typeof customResourceGroup>>[];
 }
 
-export type SnapshotMetadata = Immutable<v.InferOutput<typeof metadata>>;
+export type SnapshotMetadata = Snapshot['metadata'];
 export type VersionChange = NonNullable<SnapshotMetadata['versionChanges']>[number];
 export type SnapshotServer = Immutable<v.InferOutput<typeof server>>;
 /** An APIService (apiregistration.k8s.io/v1). Without `service` it is served by the API servers themselves. */
 export type SnapshotApiService = Immutable<v.InferOutput<typeof apiService>>;
+
+// Types of apidiscovery.k8s.io (k8s.io/api apidiscovery/v2/types.go), of which v2 and v2beta1 have the same.
+
+export type GroupVersionKind = Immutable<v.InferOutput<typeof groupVersionKind>>;
+export type APISubresourceDiscovery = Immutable<v.InferOutput<typeof subresourceDiscovery>>;
+export type APIResourceDiscovery = Immutable<v.InferOutput<typeof resourceDiscovery>>;
+export interface APIVersionDiscovery extends Immutable<v.InferOutput<typeof versionDiscovery>> {
+  readonly resources?: readonly APIResourceDiscovery[] | undefined;
+}
+/** The legacy group has no name, or an empty one. */
+export interface APIGroupDiscovery extends Immutable<v.InferOutput<typeof groupDiscovery>> {
+  readonly versions?: readonly APIVersionDiscovery[] | undefined;
+}
+
 export type AddressSource = (typeof addressSources)[number];
 
 export interface ServedSet {
@@ -317,10 +358,6 @@ export function storageVersionNameIssue(name: string): string | undefined {
     return 'must begin with an API group, a DNS subdomain in lower case';
   }
   return isDns1035Label(parsed.resource) ? undefined : 'must end in a resource name, an RFC 1035 label';
-}
-
-export function versionIssue(version: string): string | undefined {
-  return isDns1035Label(version) ? undefined : 'must be an API version such as v1 or v2beta1';
 }
 
 export function documentPathIssue(path: string): string | undefined {

@@ -1,8 +1,7 @@
-import type { APIGroupDiscovery } from '../../apimachinery/discovery-types.ts';
 import { sha256Digest } from '../../runtime/bytes.ts';
 import { canonicalJson } from '../../runtime/canonical-json.ts';
 import { createTimeSlice, type TimeSlice } from '../../runtime/time.ts';
-import type { ServedSet } from './schema.ts';
+import type { APIGroupDiscovery, ServedSet } from './schema.ts';
 
 type SetMap = Exclude<keyof ServedSet, 'discovery'>;
 

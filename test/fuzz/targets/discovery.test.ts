@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
-import type { APIGroupDiscovery } from '../../../src/apimachinery/discovery-types.ts';
 import { parseAggregated } from '../../../src/discovery/forms/aggregated.ts';
 import { DiscoveryDocumentError } from '../../../src/discovery/forms/parse-document.ts';
 import { mergeDiscovery } from '../../../src/discovery/merge-discovery.ts';
+import type { APIGroupDiscovery } from '../../../src/snapshot/format/schema.ts';
 import { fuzz } from '../fuzz-target.ts';
 import { mutated } from '../mutation.ts';
 
