@@ -1,5 +1,3 @@
-import { alphabetically } from './version-priority.ts';
-
 const serverVersion = /^v?(\d+)\.(\d+)(?:\.(\d+))?(?:-([0-9A-Za-z.-]+))?(?:\+.*)?$/;
 
 /** `1.36` of `v1.36.2-gke.100`; `undefined` for what cannot be read. */
@@ -28,7 +26,8 @@ export function compareServerVersions(left: string | undefined, right: string | 
 function comparePreReleases(left: string | undefined, right: string | undefined): number {
   if (left === undefined || right === undefined)
     return Number(left === undefined) - Number(right === undefined);
-  return alphabetically(withLongNumbers(left), withLongNumbers(right));
+  const [one, other] = [withLongNumbers(left), withLongNumbers(right)];
+  return one === other ? 0 : one < other ? -1 : 1;
 }
 
 function withLongNumbers(text: string): string {

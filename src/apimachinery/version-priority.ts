@@ -37,6 +37,6 @@ function priorityOf(version: string): VersionPriority | undefined {
 }
 
 /** By UTF-16 code units: the same on every machine, which `localeCompare` is not. */
-export function alphabetically(left: string, right: string): number {
+function alphabetically(left: string, right: string): number {
   return left < right ? -1 : left > right ? 1 : 0;
 }
