@@ -43,6 +43,7 @@ async function startLoadBalancer(
 defaults
   mode tcp
   timeout connect 1s
+  timeout check   5s
   timeout client  1h
   timeout server  1h
   retries 3
