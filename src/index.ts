@@ -17,7 +17,7 @@ export { AuthenticationError, type Authenticator } from './identity/authenticato
 export { RequestHeaderAuthenticator } from './identity/request-header.ts';
 export { stampIdentity } from './identity/stamp-identity.ts';
 export { X509Authenticator } from './identity/x509.ts';
-export { createProbe, type ProbeOptions } from './proxy/delivery/probe.ts';
+export { createProbe, type ProbeOptions } from './proxy/probe.ts';
 export { type Explanation, explainRequest } from './proxy/explain.ts';
 export { type MiddlewareOptions, mixedVersionProxy } from './proxy/middleware.ts';
 export type { MixedVersionProxyOptions, RoutingTableSource } from './proxy/options.ts';

@@ -55,7 +55,7 @@ const chokepoints = {
       'src/apimachinery/remembered-requests.ts',
       'src/cli/doctor/finding.ts',
       'src/own-paths/authorization.ts',
-      'src/proxy/delivery/probe.ts',
+      'src/proxy/probe.ts',
       'src/proxy/explain.ts',
     ],
   },
@@ -70,13 +70,13 @@ const chokepoints = {
   },
   stampIdentity: {
     definedIn: 'src/identity/stamp-identity.ts',
-    calledIn: ['src/proxy/delivery/outbound.ts'],
+    calledIn: ['src/proxy/outbound.ts'],
   },
   // What makes a request ready to leave: for callers, for what the router asks on its own account, and for what
   // doctor asks in its place.
   buildOutboundRequest: {
-    definedIn: 'src/proxy/delivery/outbound.ts',
-    calledIn: ['src/cli/doctor/finding.ts', 'src/proxy/delivery/probe.ts', 'src/proxy/delivery/delivery.ts'],
+    definedIn: 'src/proxy/outbound.ts',
+    calledIn: ['src/cli/doctor/finding.ts', 'src/proxy/probe.ts', 'src/proxy/delivery.ts'],
   },
   // Who may use the router's own paths.
   onlyAuthorizedCallers: {
@@ -155,7 +155,7 @@ test('a peer assertion is judged in one place', () => {
 });
 
 test('a transport is asked to send in two places, and both have the request from the chokepoint', () => {
-  assert.deepEqual(placesOf(/\btransport\.send\(/), ['src/proxy/delivery/probe.ts', 'src/proxy/forward.ts']);
+  assert.deepEqual(placesOf(/\btransport\.send\(/), ['src/proxy/forward.ts', 'src/proxy/probe.ts']);
   // Nobody else calls it under another name.
   assert.deepEqual(placesOf(/(?<!transport)\.send\(/), []);
   // What goes out of it goes to a dispatcher: ours, or undici's pool behind it.
@@ -175,7 +175,7 @@ test('a transport is asked to send in two places, and both have the request from
     sourceOf('src/proxy/forward.ts'),
     /router\.deliver\(request, \(outbound\) => \{[^}]*\? outbound : \{ \.\.\.outbound, [^}]*\};\s*return transport\.send\(sent, /,
   );
-  const question = sourceOf('src/proxy/delivery/probe.ts');
+  const question = sourceOf('src/proxy/probe.ts');
   assert.match(question, /const outbound = await buildOutboundRequest\(/);
   assert.match(question, /transport\.send\(outbound, /);
 });
@@ -225,7 +225,7 @@ test('a request by HTTP/2 comes through the adapter for fetch handlers, and no o
 });
 
 test('Router.deliver builds every outbound request itself, for the first try and the second', () => {
-  const delivery = sourceOf('src/proxy/delivery/delivery.ts');
+  const delivery = sourceOf('src/proxy/delivery.ts');
   assert.equal(delivery.match(/\bsend\(/g)?.length, 1, 'one place in it sends');
   assert.match(delivery, /buildOutboundRequest\(request, destination, /);
 });
@@ -240,7 +240,7 @@ test('another CA reaches connections in one place, to clients and to servers', (
 test('an OutboundRequest is written down in one place', () => {
   // Its flag is what makes a destination believe the X-Remote headers of a connection.
   const literals = placesOf(/\bpresentFrontProxyCertificate: (?!boolean)/);
-  assert.deepEqual(literals, ['src/proxy/delivery/outbound.ts']);
+  assert.deepEqual(literals, ['src/proxy/outbound.ts']);
 });
 
 test('connections to destinations are opened in one place, behind the address policy and the pinned name', () => {

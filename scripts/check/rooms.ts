@@ -58,7 +58,6 @@ const rooms = [
   'src/own-paths/status',
   'src/own-paths/history',
   'src/proxy',
-  'src/proxy/delivery',
   'src/health',
   'src/identity/assertion',
   'src/identity',

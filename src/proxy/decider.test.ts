@@ -8,9 +8,9 @@ import { decide } from '../routing/decide.ts';
 import { buildRoutingTable } from '../snapshot/routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { createDecider, tableOfKnownServers } from './decider.ts';
-import { isAsTheSnapshotSays } from './delivery/probe.ts';
-import { peerDestination } from './delivery/server-choice.ts';
 import { resolveOptions } from './options.ts';
+import { isAsTheSnapshotSays } from './probe.ts';
+import { peerDestination } from './server-choice.ts';
 
 const servers = {
   a: { serves: ['v1/pods', 'batch/v1/jobs'], version: 'v1.35.0' },

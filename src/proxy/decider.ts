@@ -2,7 +2,7 @@ import type { RequestInfo } from '../apimachinery/request-info.ts';
 import type { ServerHealth } from '../health/server-health.ts';
 import type { Destination } from '../request/destination.ts';
 import { hasVerifiedRerouteMark } from '../request/headers.ts';
-import { type InboundRequest, queryOf } from '../request/inbound.ts';
+import { type InboundRequest, isRead, queryOf } from '../request/inbound.ts';
 import type { AdmittedRequest } from '../request/router.ts';
 import type { Caller } from '../request/user-info.ts';
 import {
@@ -15,10 +15,10 @@ import type { Decision, DecisionContext } from '../routing/decision.ts';
 import { goesElsewhere, mayTip } from '../routing/preferred-version.ts';
 import { buildRoutingTable, notReadIn } from '../snapshot/routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
-import { type Candidates, noCandidates } from './delivery/server-choice.ts';
 import type { RouterSettings } from './options.ts';
+import { type Candidates, type Choice, noCandidates } from './server-choice.ts';
 
-interface Decider {
+export interface Decider {
   decide(inbound: InboundRequest, requestInfo: RequestInfo, caller: Caller): Decision;
   untilVersionSettles(requestInfo: RequestInfo): number;
   /** Whether a watch that was given to `destination` because of `before` would go elsewhere now. */
@@ -29,6 +29,11 @@ interface Decider {
   isOutdated(request: AdmittedRequest): boolean;
   /** Whether a server that has left for a while is known to serve what is asked for. */
   isServedByDepartedServer(request: AdmittedRequest): boolean;
+  /**
+   * Whether other routers may still send to a server of the preferred version, or have something carried out there, when a
+   * write would go to another version: a field that this one stores meanwhile would be lost.
+   */
+  comesTooSoon(request: AdmittedRequest, candidates: Candidates, next: Choice): boolean;
 }
 
 const gateIsOff: Decision = Object.freeze({
@@ -116,6 +121,15 @@ export function createDecider(settings: RouterSettings): Decider {
       return preferred !== decision.versions.preferred || untilSettled(requestInfo) > 0;
     },
     isServedByDepartedServer: ({ requestInfo }) => isServedByDepartedServer(requestInfo, currentTable()),
+    comesTooSoon({ inbound, requestInfo }, { versions }, { otherVersion }) {
+      if (otherVersion === undefined || versions === undefined || isRead(inbound.method)) return false;
+      const table = routingTable.current();
+      const { apiGroup, apiVersion, resource } = requestInfo;
+      const servers = (table?.resource(apiGroup, apiVersion, resource) ?? table)?.servers ?? [];
+      return servers.some(
+        ({ id, minor }) => minor === versions.preferred && health?.mayStillServe(id) === true,
+      );
+    },
   };
 }
 

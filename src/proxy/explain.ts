@@ -17,8 +17,8 @@ import { WordedTrace } from '../routing/decision-trace.ts';
 import { isOlder } from '../routing/preferred-version.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { isLocalServerDown, tableOfKnownServers } from './decider.ts';
-import { peerDestination } from './delivery/server-choice.ts';
 import type { RouterSettings } from './options.ts';
+import { peerDestination } from './server-choice.ts';
 
 export interface RequestToExplain {
   readonly method: string;

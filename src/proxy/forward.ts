@@ -5,8 +5,8 @@ import { cleanResponseHeaders, withAuditIdForClient } from '../request/headers.t
 import type { InboundRequest } from '../request/inbound.ts';
 import type { AdmittedRequest, Router } from '../request/router.ts';
 import { type Outcome, ownResponse, type ResponseHead, type Transport } from '../request/transport.ts';
-import { refusalOfNotServed, refusalOfUnavailableServer } from './delivery/judge-response.ts';
-import { knowledgeMissing } from './delivery/undelivered.ts';
+import { refusalOfNotServed, refusalOfUnavailableServer } from './judge-response.ts';
+import { knowledgeMissing } from './undelivered.ts';
 
 interface ForwardOptions {
   /**

@@ -8,7 +8,7 @@ import { allHeaders, firstHeader } from '../apimachinery/raw-headers.ts';
 import { servedSetFromDiscovery } from '../discovery/forms/aggregated.ts';
 import { TransportError } from '../request/destination.ts';
 import type { OutboundRequest } from '../request/transport.ts';
-import { ServerLoad } from './delivery/server-choice.ts';
+import { ServerLoad } from './server-choice.ts';
 
 const group = (name: string) => ({
   metadata: { name },

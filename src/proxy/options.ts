@@ -10,9 +10,9 @@ import type { PreferredVersionOptions } from '../routing/decision.ts';
 import { defaultPreferredVersion } from '../routing/preferred-version.ts';
 import { type Logger, silentLogger } from '../runtime/logger.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
-import { RetryBudget } from './delivery/other-servers.ts';
-import { ServerLoad } from './delivery/server-choice.ts';
+import { RetryBudget } from './other-servers.ts';
 import type { RequestGate } from './request-gate.ts';
+import { ServerLoad } from './server-choice.ts';
 
 export interface RoutingTableSource {
   /** The table in force, or `undefined` while there has been no snapshot. */

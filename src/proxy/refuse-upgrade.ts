@@ -2,8 +2,8 @@ import { statusResponse } from '../apimachinery/status.ts';
 import { ownPathSpelling, ownPathsPrefix } from '../request/own-path-target.ts';
 import type { AdmittedRequest } from '../request/router.ts';
 import { ownResponse, type Refusal, type ResponseHead, type ResponseToSend } from '../request/transport.ts';
-import { refusalOfUnavailableServer } from './delivery/judge-response.ts';
-import { knowledgeMissing } from './delivery/undelivered.ts';
+import { refusalOfUnavailableServer } from './judge-response.ts';
+import { knowledgeMissing } from './undelivered.ts';
 
 /** @returns the refusal (400), or `undefined` for every other path. */
 export function refuseUpgradeOfOwnPath({

@@ -11,11 +11,11 @@ import { type Outcome, ownResponse, type ResponseToSend } from '../request/trans
 import type { Caller } from '../request/user-info.ts';
 import type { Logger } from '../runtime/logger.ts';
 import { createDecider } from './decider.ts';
-import { createDelivery } from './delivery/delivery.ts';
-import { knowledgeMissing } from './delivery/undelivered.ts';
+import { createDelivery } from './delivery.ts';
 import { forward, provesNothing } from './forward.ts';
 import type { DocumentMerger } from './merged-document.ts';
 import type { RouterSettings } from './options.ts';
+import { knowledgeMissing } from './undelivered.ts';
 
 /** Delivers an admitted request to an API server, or passes it to the handlers of a library's own app. */
 type Serve = (request: AdmittedRequest) => Outcome | Promise<Outcome>;
@@ -81,7 +81,7 @@ export function createRouter(settings: RouterSettings): SettlingRouter {
   const readRequest = rememberingRequests();
   const decider = createDecider(settings);
   // Choice of a server, hygiene and stamp, and who else is asked.
-  const deliverNow = createDelivery({ ...settings, ...decider });
+  const deliverNow = createDelivery(settings, decider);
 
   function deliver(request: AdmittedRequest, send: Send): Promise<Outcome> {
     const ready = settled(request);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { maximumKept } from '../../src/node/exchange/request-body.ts';
-import { shuttingDownStatus } from '../../src/proxy/delivery/judge-response.ts';
+import { shuttingDownStatus } from '../../src/proxy/judge-response.ts';
 import { protocols } from '../support/api-server-double.ts';
 import { answerNotServed, refuseAsItEnds } from './laboratory/answer-faults.ts';
 import type { Script } from './laboratory/asked.ts';

@@ -1,7 +1,7 @@
 import { parseRequestInfo } from '../../apimachinery/request-info.ts';
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
 import { askOverHttps, type HttpsResponse } from '../../node/destinations/https-client.ts';
-import { buildOutboundRequest } from '../../proxy/delivery/outbound.ts';
+import { buildOutboundRequest } from '../../proxy/outbound.ts';
 import type { Destination } from '../../request/destination.ts';
 import { newPseudonym } from '../../request/headers.ts';
 import type { InboundRequest } from '../../request/inbound.ts';

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { statusParts } from '../../apimachinery/status.ts';
 import type { Holding } from '../../http2/sockets/held-bytes.ts';
-import { retryAfterSeconds } from '../../proxy/delivery/undelivered.ts';
+import { retryAfterSeconds } from '../../proxy/undelivered.ts';
 import { auditIdHeader, auditIdOf } from '../../request/headers.ts';
 import {
   type ConnectionInfo,

@@ -7,8 +7,8 @@ import {
   createProbe,
   isAsTheSnapshotSays,
   type ServerWord,
-} from '../../proxy/delivery/probe.ts';
-import { peerDestination } from '../../proxy/delivery/server-choice.ts';
+} from '../../proxy/probe.ts';
+import { peerDestination } from '../../proxy/server-choice.ts';
 import type { Destination } from '../../request/destination.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import { systemClock } from '../../runtime/time.ts';

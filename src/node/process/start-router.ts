@@ -8,8 +8,8 @@ import type {
   SettingChange,
   SettingsState,
 } from '../../own-paths/status/status-sources.ts';
-import { RetryBudget } from '../../proxy/delivery/other-servers.ts';
-import { destinationsOf, ServerLoad } from '../../proxy/delivery/server-choice.ts';
+import { RetryBudget } from '../../proxy/other-servers.ts';
+import { destinationsOf, ServerLoad } from '../../proxy/server-choice.ts';
 import { resolveOptions } from '../../proxy/options.ts';
 import { createRouter } from '../../proxy/router.ts';
 import { newPseudonym } from '../../request/headers.ts';

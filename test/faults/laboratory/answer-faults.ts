@@ -1,6 +1,6 @@
 import { constants } from 'node:http2';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { notServedStatus, shuttingDownStatus } from '../../../src/proxy/delivery/judge-response.ts';
+import { notServedStatus, shuttingDownStatus } from '../../../src/proxy/judge-response.ts';
 import { eventually } from '../../support/eventually.ts';
 import type { Asked, Script } from './asked.ts';
 import { type Fault, withTimeouts } from './fault.ts';

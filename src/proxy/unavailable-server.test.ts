@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { localId, mixedCluster } from '../../../test/support/decision-rows.ts';
-import { recordingTransport } from '../../../test/support/recording-transport.ts';
-import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
+import { localId, mixedCluster } from '../../test/support/decision-rows.ts';
+import { recordingTransport } from '../../test/support/recording-transport.ts';
+import { snapshotOf } from '../../test/support/snapshot-builder.ts';
 import {
   frontProxyConnection,
   type TestAppOptions,
   testApp,
   userConnection,
-} from '../../../test/support/test-app.ts';
-import type { ProbeOutcome } from '../../health/health-state.ts';
-import { ServerHealth } from '../../health/server-health.ts';
-import { TransportError } from '../../request/destination.ts';
-import { inboundFromRequest } from '../../request/inbound.ts';
+} from '../../test/support/test-app.ts';
+import type { ProbeOutcome } from '../health/health-state.ts';
+import { ServerHealth } from '../health/server-health.ts';
+import { TransportError } from '../request/destination.ts';
+import { inboundFromRequest } from '../request/inbound.ts';
 import { shuttingDownStatus } from './judge-response.ts';
 import { ServerLoad } from './server-choice.ts';
 

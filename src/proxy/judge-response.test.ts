@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { localId, mixedCluster } from '../../../test/support/decision-rows.ts';
-import { recordingTransport } from '../../../test/support/recording-transport.ts';
-import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
-import { testApp, userConnection } from '../../../test/support/test-app.ts';
-import { parseRequestInfo } from '../../apimachinery/request-info.ts';
-import { TransportError } from '../../request/destination.ts';
-import type { Decision, DecisionReason } from '../../routing/decision.ts';
+import { localId, mixedCluster } from '../../test/support/decision-rows.ts';
+import { recordingTransport } from '../../test/support/recording-transport.ts';
+import { snapshotOf } from '../../test/support/snapshot-builder.ts';
+import { testApp, userConnection } from '../../test/support/test-app.ts';
+import { parseRequestInfo } from '../apimachinery/request-info.ts';
+import { TransportError } from '../request/destination.ts';
+import type { Decision, DecisionReason } from '../routing/decision.ts';
 import { isEverybodys, isNotServedStatus, isServedBySnapshot, notServedStatus } from './judge-response.ts';
 import { ServedNowhere } from './other-servers.ts';
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it, test } from 'node:test';
-import { inboundRequest } from '../../../test/support/inbound-request.ts';
-import { parseRequestInfo } from '../../apimachinery/request-info.ts';
-import { TransportError, type TransportErrorCode } from '../../request/destination.ts';
-import type { AdmittedRequest } from '../../request/router.ts';
-import type { DecisionReason } from '../../routing/decision.ts';
+import { inboundRequest } from '../../test/support/inbound-request.ts';
+import { parseRequestInfo } from '../apimachinery/request-info.ts';
+import { TransportError, type TransportErrorCode } from '../request/destination.ts';
+import type { AdmittedRequest } from '../request/router.ts';
+import type { DecisionReason } from '../routing/decision.ts';
 import { maySafelyTryAnother, othersToAsk } from './ask-others.ts';
 import { RetryBudget } from './other-servers.ts';
 

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, it, test } from 'node:test';
 import { decodeJwt } from 'jose';
-import { speaker } from '../../../test/support/assertions.ts';
-import { mixedCluster } from '../../../test/support/decision-rows.ts';
-import { recordingTransport } from '../../../test/support/recording-transport.ts';
-import { testApp, userConnection } from '../../../test/support/test-app.ts';
-import { allHeaders } from '../../apimachinery/raw-headers.ts';
-import { createAssertionSigner } from '../../identity/assertion/sign-assertion.ts';
-import { TransportError } from '../../request/destination.ts';
-import type { OutboundRequest } from '../../request/transport.ts';
+import { speaker } from '../../test/support/assertions.ts';
+import { mixedCluster } from '../../test/support/decision-rows.ts';
+import { recordingTransport } from '../../test/support/recording-transport.ts';
+import { testApp, userConnection } from '../../test/support/test-app.ts';
+import { allHeaders } from '../apimachinery/raw-headers.ts';
+import { createAssertionSigner } from '../identity/assertion/sign-assertion.ts';
+import { TransportError } from '../request/destination.ts';
+import type { OutboundRequest } from '../request/transport.ts';
 
 const { key } = await speaker('edge', 'ES256');
 const assertionSigner = createAssertionSigner({ key, issuer: 'edge' });

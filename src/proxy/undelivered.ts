@@ -1,4 +1,4 @@
-import { statusResponse } from '../../apimachinery/status.ts';
+import { statusResponse } from '../apimachinery/status.ts';
 
 export const retryAfterSeconds = 1;
 

@@ -1,9 +1,9 @@
-import { firstHeader } from '../../apimachinery/raw-headers.ts';
-import type { RequestInfo } from '../../apimachinery/request-info.ts';
-import type { AdmittedRequest } from '../../request/router.ts';
-import type { OutboundRequest, Refusal, ResponseHead } from '../../request/transport.ts';
-import { isClusterPath } from '../../routing/decide.ts';
-import type { Decision, DecisionReason } from '../../routing/decision.ts';
+import { firstHeader } from '../apimachinery/raw-headers.ts';
+import type { RequestInfo } from '../apimachinery/request-info.ts';
+import type { AdmittedRequest } from '../request/router.ts';
+import type { OutboundRequest, Refusal, ResponseHead } from '../request/transport.ts';
+import { isClusterPath } from '../routing/decide.ts';
+import type { Decision, DecisionReason } from '../routing/decision.ts';
 import { serverNotReady } from './undelivered.ts';
 
 /**

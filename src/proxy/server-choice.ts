@@ -1,9 +1,9 @@
-import type { MayBeAsked } from '../../health/server-health.ts';
-import type { Destination } from '../../request/destination.ts';
-import type { OtherVersion } from '../../request/inbound.ts';
-import type { VersionChoice } from '../../routing/decision.ts';
-import { isOlder } from '../../routing/preferred-version.ts';
-import type { RoutingServer, RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
+import type { MayBeAsked, ServerHealth } from '../health/server-health.ts';
+import type { Destination } from '../request/destination.ts';
+import type { OtherVersion } from '../request/inbound.ts';
+import type { VersionChoice } from '../routing/decision.ts';
+import { isOlder } from '../routing/preferred-version.ts';
+import type { RoutingServer, RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 
 export interface Candidates {
   readonly candidates: readonly RoutingServer[];
@@ -22,9 +22,11 @@ export interface Choice {
 }
 
 interface ServerChoiceOptions {
-  readonly state: ServerState;
+  readonly load: Pick<ServerLoad, 'inFlight' | 'isAvoided'>;
+  readonly health?: Pick<ServerHealth, 'mayBeAsked' | 'mayStillServe' | 'weight'> | undefined;
+  /** In [0, 1). */
   readonly random: () => number;
-  readonly local: Destination | undefined;
+  readonly local?: Destination | undefined;
 }
 
 export class ServerChoice {
@@ -44,20 +46,23 @@ export class ServerChoice {
     except?: RoutingServer,
   ): Choice | undefined {
     const first =
-      (isInOrder ? candidates.find((each) => each !== except && this.#isFirst(each)) : undefined) ??
-      this.#usable(candidates, except);
+      (isInOrder ? candidates.find((each) => each !== except && this.isFirst(each)) : undefined) ??
+      this.#drawTwo(candidates, except);
     if (versions === undefined) return first && this.#choiceOf(first);
     // A slow server is asked for a while all the same: other routers still ask it, and it would drop the fields that a
     // server of another version stores meanwhile.
-    if (first !== undefined && (this.#isFirst(first) || this.#options.state.mayStillServe(first.id))) {
+    if (
+      first !== undefined &&
+      (this.isFirst(first) || this.#options.health?.mayStillServe(first.id) === true)
+    ) {
       return this.#choiceOf(first, versions, versions.asked);
     }
     let last = first && this.#choiceOf(first, versions, versions.asked);
     for (const { minor, reachable } of versions.others) {
       if (versions.neverOlder && isOlder(minor, versions.preferred)) continue;
-      const other = this.#usable(reachable, except);
+      const other = this.#drawTwo(reachable, except);
       if (other === undefined) continue;
-      if (this.#isFirst(other)) return this.#choiceOf(other, versions, minor);
+      if (this.isFirst(other)) return this.#choiceOf(other, versions, minor);
       last ??= this.#choiceOf(other, versions, minor);
     }
     return last;
@@ -72,13 +77,59 @@ export class ServerChoice {
     );
   }
 
-  #isFirst({ id }: RoutingServer): boolean {
-    return this.#options.state.mayBeAsked(id) === 'first';
+  /** Whether it may be asked as any other; else where no other is left. */
+  isFirst({ id }: RoutingServer): boolean {
+    return this.#mayBeAsked(id) === 'first';
   }
 
-  #usable(candidates: readonly RoutingServer[], except?: RoutingServer): RoutingServer | undefined {
-    const { state, random } = this.#options;
-    return chooseServer(candidates, state, random, except);
+  #mayBeAsked(id: string): MayBeAsked {
+    const { load, health } = this.#options;
+    const may = health?.mayBeAsked(id) ?? 'first';
+    return may === 'first' && load.isAvoided(id) ? 'last' : may;
+  }
+
+  /**
+   * Of two drawn at random the one with fewer requests in flight (Mitzenmacher, "The Power of Two Choices in Randomized Load
+   * Balancing"). Servers that may be asked last count only when all are such; one in its slow start is passed over in
+   * proportion. Allocates nothing, however many candidates there are.
+   * @param except one that was tried already
+   */
+  #drawTwo(candidates: readonly RoutingServer[], except?: RoutingServer): RoutingServer | undefined {
+    const first = this.#draw(candidates, except, undefined);
+    if (first === undefined || candidates.length === 1) return first;
+    const second = this.#draw(candidates, except, first);
+    if (second === undefined) return first;
+    const isFirst = this.isFirst(first);
+    // The first was drawn from the preferred ones if there are any; the second may have had to do without.
+    if (isFirst !== this.isFirst(second)) return isFirst ? first : second;
+    const { load } = this.#options;
+    return load.inFlight(second.id) < load.inFlight(first.id) ? second : first;
+  }
+
+  /** An avoided one only if all the others are too. */
+  #draw(
+    candidates: readonly RoutingServer[],
+    except: RoutingServer | undefined,
+    drawn: RoutingServer | undefined,
+  ): RoutingServer | undefined {
+    const { health, random } = this.#options;
+    const start = Math.floor(random() * candidates.length);
+    let passedOver: RoutingServer | undefined;
+    let avoided: RoutingServer | undefined;
+    // Nearly always the first candidate is usable; the walk ends at the next one that is.
+    for (let step = 0; step < candidates.length; step++) {
+      const candidate = candidates[(start + step) % candidates.length];
+      if (candidate === undefined || candidate === except || candidate === drawn) continue;
+      const may = this.#mayBeAsked(candidate.id);
+      if (may !== 'first') {
+        if (may === 'last') avoided ??= candidate;
+        continue;
+      }
+      const weight = health?.weight(candidate.id) ?? 1;
+      if (weight === 1 || random() < weight) return candidate;
+      passedOver ??= candidate;
+    }
+    return passedOver ?? avoided;
   }
 
   #choiceOf(server: RoutingServer, versions?: VersionChoice, minor?: string): Choice {
@@ -143,67 +194,6 @@ export class ServerLoad {
   }
 }
 
-export interface ServerState {
-  inFlight(id: string): number;
-  mayBeAsked(id: string): MayBeAsked;
-  /** Whether other routers may still send to it. */
-  mayStillServe(id: string): boolean;
-  /** Share of its part that it is to get, in (0, 1]; below 1 for a server that has just recovered. */
-  weight(id: string): number;
-}
-
-/**
- * One of `candidates`: of two drawn at random the one with fewer requests in flight (Mitzenmacher, "The
- * Power of Two Choices in Randomized Load Balancing"). Servers that may be asked last count
- * only when all are such; one in its slow start is passed over in proportion. Allocates
- * nothing, however many candidates there are.
- *
- * @param random in [0, 1)
- * @param except one that was tried already
- */
-export function chooseServer(
-  candidates: readonly RoutingServer[],
-  state: ServerState,
-  random: () => number,
-  except?: RoutingServer,
-): RoutingServer | undefined {
-  const first = draw(candidates, state, random, except, undefined);
-  if (first === undefined || candidates.length === 1) return first;
-  const second = draw(candidates, state, random, except, first);
-  if (second === undefined) return first;
-  const firstMay = state.mayBeAsked(first.id);
-  // The first was drawn from the preferred ones if there are any; the second may have had to do without.
-  if (firstMay !== state.mayBeAsked(second.id)) return firstMay === 'first' ? first : second;
-  return state.inFlight(second.id) < state.inFlight(first.id) ? second : first;
-}
-
-/** An avoided one only if all the others are too. */
-function draw(
-  candidates: readonly RoutingServer[],
-  state: ServerState,
-  random: () => number,
-  except: RoutingServer | undefined,
-  drawn: RoutingServer | undefined,
-): RoutingServer | undefined {
-  const start = Math.floor(random() * candidates.length);
-  let passedOver: RoutingServer | undefined;
-  let avoided: RoutingServer | undefined;
-  // Nearly always the first candidate is usable; the walk ends at the next one that is.
-  for (let step = 0; step < candidates.length; step++) {
-    const candidate = candidates[(start + step) % candidates.length];
-    if (candidate === undefined || candidate === except || candidate === drawn) continue;
-    const may = state.mayBeAsked(candidate.id);
-    if (may !== 'first') {
-      if (may === 'last') avoided ??= candidate;
-      continue;
-    }
-    const weight = state.weight(candidate.id);
-    if (weight === 1 || random() < weight) return candidate;
-    passedOver ??= candidate;
-  }
-  return passedOver ?? avoided;
-}
-
 export function peerDestination(server: RoutingServer): Destination | undefined {
   if (server.origin === undefined) return undefined;
   return {
@@ -217,9 +207,6 @@ export function peerDestination(server: RoutingServer): Destination | undefined 
 
 /** Everywhere this router may still send to. */
 export function destinationsOf(local: Destination | undefined, table: RoutingTable): readonly Destination[] {
-  return [...(local === undefined ? [] : [local]), ...remoteDestinations(table)];
-}
-
-function remoteDestinations(table: RoutingTable): readonly Destination[] {
-  return table.servers.flatMap((server) => peerDestination(server) ?? []);
+  const peers = table.servers.flatMap((server) => peerDestination(server) ?? []);
+  return local === undefined ? peers : [local, ...peers];
 }

@@ -1,21 +1,21 @@
 import * as v from 'valibot';
-import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
-import { parseRequestInfo } from '../../apimachinery/request-info.ts';
-import { minorVersion } from '../../apimachinery/server-version.ts';
-import { ownGroups, servedSetFromDiscovery } from '../../discovery/forms/aggregated.ts';
-import { discoveryDepth, ownDiscoveryAccept } from '../../discovery/own-documents.ts';
-import type { ProbeOutcome } from '../../health/health-state.ts';
-import { type Destination, foundNoConnection, TransportError } from '../../request/destination.ts';
-import type { InboundRequest } from '../../request/inbound.ts';
-import { responseOf, type Transport } from '../../request/transport.ts';
-import type { Caller } from '../../request/user-info.ts';
-import type { Decision } from '../../routing/decision.ts';
-import { readText } from '../../runtime/bytes.ts';
-import { parseLargeJson } from '../../runtime/large-json.ts';
-import { FailureLog, type Logger } from '../../runtime/logger.ts';
-import { createLimiter, createTimeSlice } from '../../runtime/time.ts';
-import type { APIGroupDiscovery, ServedSet } from '../../snapshot/format/schema.ts';
-import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
+import type { RawHeaders } from '../apimachinery/raw-headers.ts';
+import { parseRequestInfo } from '../apimachinery/request-info.ts';
+import { minorVersion } from '../apimachinery/server-version.ts';
+import { ownGroups, servedSetFromDiscovery } from '../discovery/forms/aggregated.ts';
+import { discoveryDepth, ownDiscoveryAccept } from '../discovery/own-documents.ts';
+import type { ProbeOutcome } from '../health/health-state.ts';
+import { type Destination, foundNoConnection, TransportError } from '../request/destination.ts';
+import type { InboundRequest } from '../request/inbound.ts';
+import { responseOf, type Transport } from '../request/transport.ts';
+import type { Caller } from '../request/user-info.ts';
+import type { Decision } from '../routing/decision.ts';
+import { readText } from '../runtime/bytes.ts';
+import { parseLargeJson } from '../runtime/large-json.ts';
+import { FailureLog, type Logger } from '../runtime/logger.ts';
+import { createLimiter, createTimeSlice } from '../runtime/time.ts';
+import type { APIGroupDiscovery, ServedSet } from '../snapshot/format/schema.ts';
+import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { buildOutboundRequest, type OutboundOptions } from './outbound.ts';
 
 export interface ProbeOptions extends AskOptions {

@@ -1,15 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { VersionChoice } from '../../routing/decision.ts';
-import type { RoutingServer } from '../../snapshot/routing-table/routing-table.ts';
-import {
-  type Candidates,
-  chooseServer,
-  ServerChoice,
-  ServerLoad,
-  type ServerState,
-} from './server-choice.ts';
+import type { VersionChoice } from '../routing/decision.ts';
+import type { RoutingServer } from '../snapshot/routing-table/routing-table.ts';
+import { type Candidates, ServerChoice, ServerLoad } from './server-choice.ts';
 
 const server = (id: string, minor: string): RoutingServer => ({
   id,
@@ -40,18 +34,31 @@ const byVersion = (changes: Partial<VersionChoice> = {}): Candidates => ({
   },
 });
 
-function choiceWith({ avoided = [], restarting = [], slow = [] }: Record<string, readonly string[]>) {
-  const mayBeAsked = (id: string) =>
-    restarting.includes(id) ? 'not' : avoided.includes(id) ? 'last' : 'first';
+interface Circumstances {
+  readonly inFlight?: Readonly<Record<string, number>>;
+  readonly avoided?: readonly string[];
+  readonly restarting?: readonly string[];
+  readonly slow?: readonly string[];
+  readonly weights?: Readonly<Record<string, number>>;
+}
+
+function choiceWith(
+  { inFlight = {}, avoided = [], restarting = [], slow = [], weights = {} }: Circumstances = {},
+  random: () => number = () => 0,
+) {
   return new ServerChoice({
-    state: { inFlight: () => 0, mayBeAsked, mayStillServe: (id) => slow.includes(id), weight: () => 1 },
-    random: () => 0,
-    local: undefined,
+    load: { inFlight: (id) => inFlight[id] ?? 0, isAvoided: (id) => avoided.includes(id) },
+    health: {
+      mayBeAsked: (id) => (restarting.includes(id) ? 'not' : 'first'),
+      mayStillServe: (id) => slow.includes(id),
+      weight: (id) => weights[id] ?? 1,
+    },
+    random,
   });
 }
 
 test('a healthy server of the preferred version is asked, without a word about versions', () => {
-  const chosen = choiceWith({}).choose(byVersion());
+  const chosen = choiceWith().choose(byVersion());
   assert.equal(chosen?.server.id, 'preferred');
   assert.equal(chosen?.otherVersion, undefined);
 });
@@ -79,11 +86,11 @@ test('an older version is never asked where it must not be', () => {
   assert.equal(choice.choose(byVersion())?.server.id, 'older');
   assert.equal(choice.choose(byVersion({ neverOlder: true })), undefined);
   assert.equal(choice.isHeldBack(byVersion({ neverOlder: true })), true);
-  assert.equal(choiceWith({}).isHeldBack(byVersion({ neverOlder: true })), false);
+  assert.equal(choiceWith().isHeldBack(byVersion({ neverOlder: true })), false);
 });
 
 test('the second try does not ask the same server, and may ask another version', () => {
-  assert.equal(choiceWith({}).choose(byVersion(), preferred)?.server.id, 'newer');
+  assert.equal(choiceWith().choose(byVersion(), preferred)?.server.id, 'newer');
 });
 
 test('a request is in flight until its end, which counts once', () => {
@@ -121,47 +128,38 @@ const serverCalled = (id: string): RoutingServer => ({
   departed: false,
 });
 const [a, b, c] = [serverCalled('a'), serverCalled('b'), serverCalled('c')];
-const state = (inFlight: Record<string, number>, avoided: readonly string[] = []): ServerState => ({
-  inFlight: (id) => inFlight[id] ?? 0,
-  mayBeAsked: (id) => (avoided.includes(id) ? 'last' : 'first'),
-  mayStillServe: () => false,
-  weight: () => 1,
-});
+const chosenOf = (
+  candidates: readonly RoutingServer[],
+  circumstances: Circumstances,
+  random: () => number = () => 0,
+  except?: RoutingServer,
+) => choiceWith(circumstances, random).choose({ candidates }, except)?.server;
 
 test('of two drawn servers the one with fewer requests in flight is taken', () => {
   for (const draw of [0, 0.49, 0.51, 0.99]) {
     assert.equal(
-      chooseServer([a, b], state({ a: 5, b: 1 }), () => draw),
+      chosenOf([a, b], { inFlight: { a: 5, b: 1 } }, () => draw),
       b,
     );
   }
 });
 
 test('equal load is spread by the draw', () => {
+  assert.equal(chosenOf([a, b, c], {}), a);
   assert.equal(
-    chooseServer([a, b, c], state({}), () => 0),
-    a,
-  );
-  assert.equal(
-    chooseServer([a, b, c], state({}), () => 0.99),
+    chosenOf([a, b, c], {}, () => 0.99),
     c,
   );
 });
 
 test('a server that could not be reached is taken only when nothing else is left', () => {
-  assert.equal(
-    chooseServer([a, b], state({ b: 99 }, ['a']), () => 0),
-    b,
-  );
-  assert.notEqual(
-    chooseServer([a, b], state({}, ['a', 'b']), () => 0),
-    undefined,
-  );
+  assert.equal(chosenOf([a, b], { inFlight: { b: 99 }, avoided: ['a'] }), b);
+  assert.notEqual(chosenOf([a, b], { avoided: ['a', 'b'] }), undefined);
 });
 
 test('the server that was tried already is never taken again', () => {
   assert.equal(
-    chooseServer([a], state({}), () => 0, a),
+    chosenOf([a], {}, () => 0, a),
     undefined,
   );
   fc.assert(
@@ -171,12 +169,8 @@ test('the server that was tried already is never taken again', () => {
       fc.uniqueArray(fc.constantFrom('a', 'b', 'c')),
       (candidates, draws, avoided) => {
         let draw = 0;
-        const chosen = chooseServer(
-          candidates,
-          state({}, avoided),
-          () => draws[draw++ % 2] as number,
-          candidates[0],
-        );
+        const random = () => draws[draw++ % 2] as number;
+        const chosen = chosenOf(candidates, { avoided }, random, candidates[0]);
         assert.notEqual(chosen, candidates[0]);
         assert.equal(chosen === undefined, candidates.length === 1);
       },
@@ -194,7 +188,8 @@ test('somebody is always chosen, whatever health and slow start say', () => {
       share,
       (candidates, draws, avoided, weight) => {
         const random = () => draws.next().value as number;
-        const chosen = chooseServer(candidates, { ...state({}, avoided), weight: () => weight }, random);
+        const weights = { a: weight, b: weight, c: weight };
+        const chosen = chosenOf(candidates, { avoided, weights }, random);
         assert.ok(chosen !== undefined && candidates.includes(chosen));
       },
     ),
@@ -202,18 +197,16 @@ test('somebody is always chosen, whatever health and slow start say', () => {
 });
 
 test('a server in its slow start is preferred to one that is avoided, and gets its share of equals', () => {
-  const starting = { ...state({}, ['b']), weight: (id: string) => (id === 'a' ? 0.1 : 1) };
   assert.equal(
-    chooseServer([a, b], starting, () => 0.5),
+    chosenOf([a, b], { avoided: ['b'], weights: { a: 0.1 } }, () => 0.5),
     a,
   );
-  const equals = { ...state({}), weight: (id: string) => (id === 'a' ? 0.25 : 1) };
   let draws = 0;
   // An even sequence (multiples of the golden ratio), so that the shares are the weights'.
   const even = () => (draws++ * 0.618_033_988_749) % 1;
   let chosen = 0;
   for (let request = 0; request < 1_000; request++) {
-    if (chooseServer([a, b], equals, even) === a) chosen++;
+    if (chosenOf([a, b], { weights: { a: 0.25 } }, even) === a) chosen++;
   }
   assert.ok(chosen > 50 && chosen < 250, `an eighth of the requests: ${chosen}`);
 });

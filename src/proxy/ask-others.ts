@@ -1,36 +1,30 @@
-import { firstHeader } from '../../apimachinery/raw-headers.ts';
-import type { RequestInfo } from '../../apimachinery/request-info.ts';
-import { statusResponse } from '../../apimachinery/status.ts';
-import type { ServerHealth } from '../../health/server-health.ts';
-import type { Destination, TransportError } from '../../request/destination.ts';
-import { announcesBody, type InboundRequest, isRead } from '../../request/inbound.ts';
-import type { AdmittedRequest, Send } from '../../request/router.ts';
-import { type Outcome, ownResponse, type Refusal } from '../../request/transport.ts';
-import type { Logger } from '../../runtime/logger.ts';
-import type { RoutingServer, RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
+import { firstHeader } from '../apimachinery/raw-headers.ts';
+import type { RequestInfo } from '../apimachinery/request-info.ts';
+import { statusResponse } from '../apimachinery/status.ts';
+import type { Destination, TransportError } from '../request/destination.ts';
+import { announcesBody, type InboundRequest, isRead, type OtherVersion } from '../request/inbound.ts';
+import type { AdmittedRequest, Send } from '../request/router.ts';
+import { type Outcome, ownResponse, type Refusal } from '../request/transport.ts';
+import type { RoutingServer } from '../snapshot/routing-table/routing-table.ts';
+import type { Decider } from './decider.ts';
 import { isServedBySnapshot, reasonOf, toldToPeer } from './judge-response.ts';
-import type { Failed, RetryBudget, ServedNowhere } from './other-servers.ts';
+import type { RouterSettings } from './options.ts';
+import type { Failed, ServedNowhere } from './other-servers.ts';
 import type { OutboundHints } from './outbound.ts';
-import type { Candidates, Choice, ServerChoice, ServerState } from './server-choice.ts';
+import type { Candidates, Choice, ServerChoice } from './server-choice.ts';
 import { retryAfterSeconds, tryAgain, unavailable } from './undelivered.ts';
 
 /** What the delivery of requests does for the first server, and for others alike. */
-export interface Asking {
-  readonly health?: ServerHealth | undefined;
-  readonly retryBudget: RetryBudget;
-  readonly routingTable: { current(): RoutingTable | undefined };
-  readonly isOutdated: (request: AdmittedRequest) => boolean;
-  readonly isServedByDepartedServer: (request: AdmittedRequest) => boolean;
-  readonly logger: Logger;
+interface Asking {
+  readonly settings: RouterSettings;
+  readonly decider: Decider;
   readonly choice: ServerChoice;
-  readonly state: ServerState;
   readonly servedNowhere: ServedNowhere;
   othersMayServe(request: AdmittedRequest): boolean;
-  comesTooSoon(request: AdmittedRequest, candidates: Candidates, next: Choice): boolean;
-  noteVersion(request: AdmittedRequest, choice: Choice): void;
   attempt<Result>(
     request: AdmittedRequest,
     destination: Destination,
+    otherVersion: OtherVersion | undefined,
     send: Send,
     hints: OutboundHints,
     otherwise: (failed: Failed) => Result,
@@ -39,7 +33,7 @@ export interface Asking {
 
 /** @param first the server that was asked, if it is among the candidates */
 export async function askOthers(
-  asking: Asking,
+  { settings, decider, choice, servedNowhere, othersMayServe, attempt }: Asking,
   request: AdmittedRequest,
   candidates: Candidates,
   first: RoutingServer | undefined,
@@ -47,28 +41,28 @@ export async function askOthers(
   send: Send,
 ): Promise<Outcome> {
   const { inbound, decision, requestInfo } = request;
-  const { health, retryBudget, servedNowhere } = asking;
+  const { health, retryBudget, logger } = settings;
   const rule = othersToAsk(request, failed);
   const isServed = isServedBySnapshot(decision);
   const { apiGroup, resource } = requestInfo;
-  asking.logger.debug({ apiGroup, resource, others: rule.atMost }, 'A server failed a request');
+  logger.debug({ apiGroup, resource, others: rule.atMost }, 'A server failed a request');
   const asked: RoutingServer[] = first === undefined ? [] : [first];
   const denying = new Set(isNotServed(failed) && first !== undefined ? [first] : []);
   let last = failed;
   // Who has just been lost may have come back with it.
   if (isNotServed(failed) && !isServed) await health?.allSettled();
   for (let count = 0; count < rule.atMost; count++) {
-    const next = chooseOther(asking, candidates, asked, rule);
+    const next = chooseOther(choice, candidates, asked, rule);
     // A body that was too large to be kept has gone to the first one.
     if (next?.destination === undefined || !canBeSentAgain(inbound)) break;
-    if (asking.comesTooSoon(request, candidates, next)) break;
+    if (decider.comesTooSoon(request, candidates, next)) break;
     // The local server's substitutes were found just now; these, before the first of them was waited for.
-    if (first !== undefined && asking.isOutdated(request)) break;
+    if (first !== undefined && decider.isOutdated(request)) break;
     if (rule.isFromBudget && !retryBudget.withdraw()) break;
     asked.push(next.server);
-    asking.noteVersion(request, next);
-    const hints = { othersMayServe: asking.othersMayServe(request) };
-    const result = await asking.attempt(request, next.destination, send, hints, (each) => each);
+    const { destination, otherVersion } = next;
+    const hints = { othersMayServe: othersMayServe(request) };
+    const result = await attempt(request, destination, otherVersion, send, hints, (each) => each);
     if (!isFailed(result)) return result;
     if (isNotServed(result)) denying.add(next.server);
     // An object that does not exist, as far as the length of the response can tell.
@@ -82,10 +76,10 @@ export async function askOthers(
     const isServedElsewhere =
       (first === undefined && !isNotServed(failed)) ||
       everyCandidate(candidates).some((candidate) => !denying.has(candidate)) ||
-      asking.isServedByDepartedServer(request);
+      decider.isServedByDepartedServer(request);
     return ownResponse(givenUp(request, last, isServed && isServedElsewhere));
   }
-  if (mayBeServedByUnknown(asking, request)) {
+  if (mayBeServedByUnknown(settings, request)) {
     inbound.record?.turnedAway('ServerNotReady');
     return ownResponse(unavailable('ServerNotKnown'));
   }
@@ -94,7 +88,7 @@ export async function askOthers(
 }
 
 function chooseOther(
-  { choice, state }: Asking,
+  choice: ServerChoice,
   candidates: Candidates,
   asked: readonly RoutingServer[],
   { onlyHealthy }: OthersToAsk,
@@ -102,11 +96,14 @@ function chooseOther(
   const left = candidates.candidates.filter((candidate) => !asked.includes(candidate));
   const next = choice.choose({ ...candidates, candidates: left }, asked.at(-1));
   if (next === undefined || asked.includes(next.server)) return undefined;
-  return onlyHealthy && state.mayBeAsked(next.server.id) !== 'first' ? undefined : next;
+  return onlyHealthy && !choice.isFirst(next.server) ? undefined : next;
 }
 
 /** Whether nobody is known to serve it, and a server may have been started with it a moment ago. */
-function mayBeServedByUnknown({ routingTable, health }: Asking, { decision }: AdmittedRequest): boolean {
+function mayBeServedByUnknown(
+  { routingTable, health }: RouterSettings,
+  { decision }: AdmittedRequest,
+): boolean {
   if (reasonOf(decision) !== 'NotServedByAnyServer') return false;
   const servers = routingTable.current()?.servers ?? [];
   return servers.some(({ id }) => health?.mayBeStarting(id) === true);

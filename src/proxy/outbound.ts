@@ -1,12 +1,12 @@
-import { isLongRunning } from '../../apimachinery/long-running.ts';
-import type { RequestInfo } from '../../apimachinery/request-info.ts';
-import type { AssertionSigner } from '../../identity/assertion/assertion-signer.ts';
-import { stampIdentity } from '../../identity/stamp-identity.ts';
-import type { Destination } from '../../request/destination.ts';
-import { type IdentityHeaderNames, rerouteMarkHeader, viaHeader, viaMember } from '../../request/headers.ts';
-import type { AdmittedRequest } from '../../request/router.ts';
-import type { OutboundRequest } from '../../request/transport.ts';
-import type { Decision } from '../../routing/decision.ts';
+import { isLongRunning } from '../apimachinery/long-running.ts';
+import type { RequestInfo } from '../apimachinery/request-info.ts';
+import type { AssertionSigner } from '../identity/assertion/assertion-signer.ts';
+import { stampIdentity } from '../identity/stamp-identity.ts';
+import type { Destination } from '../request/destination.ts';
+import { type IdentityHeaderNames, rerouteMarkHeader, viaHeader, viaMember } from '../request/headers.ts';
+import type { AdmittedRequest } from '../request/router.ts';
+import type { OutboundRequest } from '../request/transport.ts';
+import type { Decision } from '../routing/decision.ts';
 
 export interface OutboundOptions {
   readonly identityHeaderNames: IdentityHeaderNames;

@@ -1,6 +1,6 @@
-import type { RequestInfo } from '../../apimachinery/request-info.ts';
-import type { TransportError } from '../../request/destination.ts';
-import type { Refusal } from '../../request/transport.ts';
+import type { RequestInfo } from '../apimachinery/request-info.ts';
+import type { TransportError } from '../request/destination.ts';
+import type { Refusal } from '../request/transport.ts';
 
 export interface NoResponse {
   readonly kind: 'no response';

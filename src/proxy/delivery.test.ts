@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { localId, mixedCluster } from '../../../test/support/decision-rows.ts';
-import { settle } from '../../../test/support/manual-clock.ts';
-import { recordingTransport } from '../../../test/support/recording-transport.ts';
-import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
-import { testApp, userConnection } from '../../../test/support/test-app.ts';
-import { allHeaders } from '../../apimachinery/raw-headers.ts';
-import { ServerHealth } from '../../health/server-health.ts';
-import { TransportError, type TransportErrorCode } from '../../request/destination.ts';
+import { localId, mixedCluster } from '../../test/support/decision-rows.ts';
+import { settle } from '../../test/support/manual-clock.ts';
+import { recordingTransport } from '../../test/support/recording-transport.ts';
+import { snapshotOf } from '../../test/support/snapshot-builder.ts';
+import { testApp, userConnection } from '../../test/support/test-app.ts';
+import { allHeaders } from '../apimachinery/raw-headers.ts';
+import { ServerHealth } from '../health/server-health.ts';
+import { TransportError, type TransportErrorCode } from '../request/destination.ts';
 
 const jobs = 'https://router.example/apis/batch/v1/namespaces/default/jobs';
 

@@ -1,25 +1,20 @@
-import { statusResponse } from '../../apimachinery/status.ts';
-import type { ServerHealth } from '../../health/server-health.ts';
-import { AssertionTooLargeError } from '../../identity/assertion/assertion-signer.ts';
-import { type Destination, foundNoConnection, TransportError } from '../../request/destination.ts';
-import { auditIdOf } from '../../request/headers.ts';
-import { isRead } from '../../request/inbound.ts';
-import type { AttemptFailure } from '../../request/request-record.ts';
-import type { AdmittedRequest, Router, Send } from '../../request/router.ts';
-import { type Outcome, ownResponse, type ResponseToSend, type SendResult } from '../../request/transport.ts';
-import type { DecisionReason } from '../../routing/decision.ts';
-import { FailureLog, type Logger } from '../../runtime/logger.ts';
-import type { RoutingServer, RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
+import { statusResponse } from '../apimachinery/status.ts';
+import { AssertionTooLargeError } from '../identity/assertion/assertion-signer.ts';
+import { type Destination, foundNoConnection, TransportError } from '../request/destination.ts';
+import { auditIdOf } from '../request/headers.ts';
+import { isRead, type OtherVersion } from '../request/inbound.ts';
+import type { AttemptFailure } from '../request/request-record.ts';
+import type { AdmittedRequest, Router, Send } from '../request/router.ts';
+import { type Outcome, ownResponse, type ResponseToSend, type SendResult } from '../request/transport.ts';
+import type { DecisionReason } from '../routing/decision.ts';
+import { FailureLog } from '../runtime/logger.ts';
+import type { RoutingServer } from '../snapshot/routing-table/routing-table.ts';
+import type { Decider } from './decider.ts';
 import { isEverybodys, isServedBySnapshot, toldToPeer } from './judge-response.ts';
-import { type Failed, type NoResponse, type RetryBudget, ServedNowhere } from './other-servers.ts';
-import { buildOutboundRequest, type OutboundHints, type OutboundOptions, passesThrough } from './outbound.ts';
-import {
-  type Candidates,
-  type Choice,
-  ServerChoice,
-  type ServerLoad,
-  type ServerState,
-} from './server-choice.ts';
+import type { RouterSettings } from './options.ts';
+import { type Failed, type NoResponse, ServedNowhere } from './other-servers.ts';
+import { buildOutboundRequest, type OutboundHints, passesThrough } from './outbound.ts';
+import { type Candidates, ServerChoice } from './server-choice.ts';
 import {
   addressUnknown,
   knowledgeMissing,
@@ -27,20 +22,6 @@ import {
   serverNotReady,
   unavailable,
 } from './undelivered.ts';
-
-interface DeliveryOptions extends OutboundOptions {
-  readonly local?: Destination | undefined;
-  readonly othersThanLocal: (request: AdmittedRequest) => Candidates;
-  readonly isOutdated: (request: AdmittedRequest) => boolean;
-  readonly routingTable: { current(): RoutingTable | undefined };
-  readonly isServedByDepartedServer: (request: AdmittedRequest) => boolean;
-  readonly retryBudget: RetryBudget;
-  readonly load: ServerLoad;
-  readonly health?: ServerHealth | undefined;
-  readonly random: () => number;
-  readonly logger: Logger;
-  readonly monotonicClock: () => number;
-}
 
 /** What the local server gets whatever it serves: it only has to be ready. */
 const anyServerResponds: ReadonlySet<string> = new Set<DecisionReason>([
@@ -51,25 +32,12 @@ const anyServerResponds: ReadonlySet<string> = new Set<DecisionReason>([
 ]);
 
 /** The last part of every request's way: choose, stamp, send; ask others where `othersToAsk` says so. */
-export function createDelivery(options: DeliveryOptions): Router['deliver'] {
-  const { local, load, health, retryBudget: budget, random, logger } = options;
-  const { othersThanLocal } = options;
-  const state: ServerState = {
-    inFlight: (id) => load.inFlight(id),
-    mayBeAsked(id) {
-      const may = health?.mayBeAsked(id) ?? 'first';
-      return may === 'first' && load.isAvoided(id) ? 'last' : may;
-    },
-    mayStillServe: (id) => health?.mayStillServe(id) === true,
-    weight: (id) => health?.weight(id) ?? 1,
-  };
-
-  const failures = new FailureLog({ logger, clock: options.monotonicClock });
-  const servedNowhere = new ServedNowhere(
-    options.monotonicClock,
-    () => options.routingTable.current()?.snapshot,
-  );
-  const choice = new ServerChoice({ state, random, local });
+export function createDelivery(settings: RouterSettings, decider: Decider): Router['deliver'] {
+  const { local, load, health, retryBudget: budget, routingTable, logger } = settings;
+  const failures = new FailureLog({ logger, clock: settings.monotonicClock });
+  const servedNowhere = new ServedNowhere(settings.monotonicClock, () => routingTable.current()?.snapshot);
+  const choice = new ServerChoice(settings);
+  const outbound = { ...settings, isMisplaced: decider.isMisplaced };
 
   function mayTryAnother(candidates: Candidates, tried?: RoutingServer): boolean {
     return budget.left >= 1 && choice.choose(candidates, tried) !== undefined;
@@ -78,33 +46,9 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
   /** Whether another server is asked where one says that it does not serve the path. */
   function othersMayServe(request: AdmittedRequest): boolean {
     if (isServedBySnapshot(request.decision)) return true;
-    const others = options.routingTable.current()?.reachable.length ?? 0;
+    const others = routingTable.current()?.reachable.length ?? 0;
     if (others <= 1 || !isEverybodys(request)) return false;
     return !servedNowhere.has(request.requestInfo) || health?.allSettled() !== undefined;
-  }
-
-  function noteVersion({ inbound, requestInfo }: AdmittedRequest, { otherVersion }: Choice): void {
-    // A document of an older server lacks kinds, but nobody writes by it.
-    if (!requestInfo.isResourceRequest) return;
-    inbound.otherVersion = otherVersion;
-  }
-
-  /**
-   * Whether other routers may still send to a server of the preferred version, or have something carried out there: a field
-   * that another version stores meanwhile would be lost.
-   */
-  function comesTooSoon(
-    { inbound, requestInfo }: AdmittedRequest,
-    { versions }: Candidates,
-    next: Choice,
-  ): boolean {
-    if (next.otherVersion === undefined || versions === undefined || isRead(inbound.method)) return false;
-    const table = options.routingTable.current();
-    const { apiGroup, apiVersion, resource } = requestInfo;
-    const servers = (table?.resource(apiGroup, apiVersion, resource) ?? table)?.servers ?? [];
-    return servers.some(
-      ({ id, minor }) => minor === versions.preferred && health?.mayStillServe(id) === true,
-    );
   }
 
   function notReady(request: AdmittedRequest): Outcome {
@@ -122,14 +66,13 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     }
     if (chosen === undefined && candidates.candidates.length > 0) return Promise.resolve(notReady(request));
     if (chosen?.destination === undefined) return Promise.resolve(ownResponse(addressUnknown()));
-    if (comesTooSoon(request, candidates, chosen)) return Promise.resolve(notReady(request));
-    const { server, destination } = chosen;
-    noteVersion(request, chosen);
+    if (decider.comesTooSoon(request, candidates, chosen)) return Promise.resolve(notReady(request));
+    const { server } = chosen;
     const hints = {
       othersLeft: () => mayTryAnother(candidates, server),
       othersMayServe: othersMayServe(request),
     };
-    return attempt(request, destination, send, hints, (failed) =>
+    return attempt(request, chosen.destination, chosen.otherVersion, send, hints, (failed) =>
       askOthers(request, candidates, server, failed, send),
     );
   }
@@ -146,16 +89,7 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     send: Send,
   ): Promise<Outcome> {
     const others = await import('./ask-others.ts');
-    const asking = {
-      ...options,
-      choice,
-      state,
-      servedNowhere,
-      othersMayServe,
-      comesTooSoon,
-      noteVersion,
-      attempt,
-    };
+    const asking = { settings, decider, choice, servedNowhere, othersMayServe, attempt };
     return others.askOthers(asking, request, candidates, first, failed, send);
   }
 
@@ -167,27 +101,33 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     const settled = health?.settled(destination.id);
     if (settled !== undefined) return settled.then(() => deliverToLocal(request, destination, send));
     const hints = {
-      othersLeft: () => mayTryAnother(othersThanLocal(request)),
+      othersLeft: () => mayTryAnother(decider.othersThanLocal(request)),
       othersMayServe: othersMayServe(request),
     };
-    return attempt(request, destination, send, hints, (failed) =>
-      askOthers(request, othersThanLocal(request), undefined, failed, send),
+    return attempt(request, destination, undefined, send, hints, (failed) =>
+      askOthers(request, decider.othersThanLocal(request), undefined, failed, send),
     );
   }
 
   /**
+   * @param otherVersion the destination's, where it is not the preferred one
    * @param otherwise what becomes of a request that the destination refused, or did not respond to
    * @returns what `send` gave; a response of the router's own where the caller does not fit into the assertion
    */
   function attempt<Result = Outcome>(
     request: AdmittedRequest,
     destination: Destination,
+    otherVersion: OtherVersion | undefined,
     send: Send,
     hints: OutboundHints,
     otherwise: (failed: Failed) => Result | Promise<Result>,
   ): Promise<Outcome | Result> {
     const { inbound } = request;
     const { id } = destination;
+    // A document of an older server lacks kinds, but nobody writes by it.
+    if (otherVersion !== inbound.otherVersion && request.requestInfo.isResourceRequest) {
+      inbound.otherVersion = otherVersion;
+    }
     const end = load.begin(id);
     inbound.record?.attemptBegun(destination);
     const responded = (result: SendResult): Outcome | Result | Promise<Result> => {
@@ -210,20 +150,12 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
       const result = failedAttempt(request, destination, error);
       return result.kind === 'no response' ? otherwise(result) : result;
     };
-    return sendTo(request, destination, send, hints).then(responded, failed);
-  }
-
-  function sendTo(
-    request: AdmittedRequest,
-    destination: Destination,
-    send: Send,
-    hints: OutboundHints,
-  ): Promise<SendResult> {
     try {
-      const built = buildOutboundRequest(request, destination, options, hints);
-      return built instanceof Promise ? built.then(send) : send(built);
+      const built = buildOutboundRequest(request, destination, outbound, hints);
+      const sending = built instanceof Promise ? built.then(send) : send(built);
+      return sending.then(responded, failed);
     } catch (error) {
-      return Promise.reject(error);
+      return Promise.reject(error).catch(failed);
     }
   }
 
