@@ -1,6 +1,5 @@
-import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { makeDirectory } from '../src/node/files/write-whole-file.ts';
 
 /** Holds the process ID of the demo that the directory belongs to. */
 const markerFile = 'demo.pid';
@@ -20,7 +19,7 @@ export interface DemoDirectory {
  * @throws {Error} saying which other directory to take
  */
 export async function takeDirectory(directory: string): Promise<DemoDirectory> {
-  await makeDirectory(directory, 0o700);
+  await mkdir(directory, { recursive: true, mode: 0o700 });
   const path = (name: string): string => join(directory, name);
   const entries = await readdir(directory);
   if (entries.length > 0) {

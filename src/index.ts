@@ -4,7 +4,6 @@ export { parseRequestInfo, type RequestInfo } from './apimachinery/request-info.
 export { RequestInfoError, type RequestInfoErrorCode } from './apimachinery/request-info-error.ts';
 export { type AppOptions, createApp } from './app.ts';
 export { type DiscoveryView, mergeDiscovery } from './discovery/merge-discovery.ts';
-export { HealthMonitor, type HealthMonitorOptions } from './health/health-monitor.ts';
 export {
   type HealthObserver,
   ServerHealth,
@@ -17,13 +16,12 @@ export { AuthenticationError, type Authenticator } from './identity/authenticato
 export { RequestHeaderAuthenticator } from './identity/request-header.ts';
 export { stampIdentity } from './identity/stamp-identity.ts';
 export { X509Authenticator } from './identity/x509.ts';
-export { createProbe, type ProbeOptions } from './proxy/probe.ts';
 export { type Explanation, explainRequest } from './proxy/explain.ts';
 export { type MiddlewareOptions, mixedVersionProxy } from './proxy/middleware.ts';
 export type { MixedVersionProxyOptions, RoutingTableSource } from './proxy/options.ts';
 export { type Destination, TransportError, type TransportErrorCode } from './request/destination.ts';
+export type { RequestObserver, RequestRecord } from './request/inbound.ts';
 export { type ConnectionInfo, type InboundRequest, inboundFromRequest } from './request/inbound.ts';
-export type { RequestObserver, RequestRecord } from './request/request-record.ts';
 export type { HandlerEnvironment } from './request/router.ts';
 export {
   type OutboundRequest,

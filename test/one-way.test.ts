@@ -9,7 +9,7 @@ import { NodeTransport } from '../src/node/destinations/node-transport.ts';
 import { nodeInbound } from '../src/node/exchange/node-inbound.ts';
 import { Http2Inbound } from '../src/node/serving/http2-server.ts';
 import { createRouterServer } from '../src/node/serving/server.ts';
-import type { RequestObserver } from '../src/request/request-record.ts';
+import type { RequestObserver } from '../src/request/inbound.ts';
 import type { Transport } from '../src/request/transport.ts';
 import { askHttp1, askHttp2, http2Client } from './support/node-clients.ts';
 import { credentials, peerName, routerPair, startPeer } from './support/node-exchange.ts';

@@ -56,13 +56,13 @@ export const codeUnions: readonly CodeUnion[] = [
   },
   {
     heading: 'Attempts',
-    source: 'src/request/request-record.ts',
+    source: 'src/request/inbound.ts',
     name: 'AttemptFailure',
     introduction: 'For request observers, in addition to the codes above.',
   },
   {
     heading: 'Refused requests',
-    source: 'src/request/request-record.ts',
+    source: 'src/request/inbound.ts',
     name: 'DropReason',
     introduction: 'By the router itself: see [limits](limits.md) and [shutting down](../guides/shutdown.md).',
   },

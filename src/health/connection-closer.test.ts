@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ConnectionCloser } from './connection-closer.ts';
+import { connectionCloser } from './connection-closer.ts';
 import type { ProbeOutcome } from './health-state.ts';
 import { ServerHealth } from './server-health.ts';
 
 function closing(...ids: string[]) {
   const health = new ServerHealth({ rise: 1, fall: 2, slowStart: 0 });
   const ended: string[] = [];
-  health.observe(new ConnectionCloser({ health, end: (id, how) => ended.push(`${id} ${how}`) }));
+  health.observe({ changed: connectionCloser(health, (id, how) => ended.push(`${id} ${how}`)) });
   const probe = (id: string, ...outcomes: ProbeOutcome[]) => {
     for (const outcome of outcomes) health.probed(id, outcome, 1);
   };

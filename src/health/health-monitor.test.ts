@@ -25,7 +25,7 @@ function monitored(context: TestContext, random?: () => number) {
   const probed: { readonly id: string; readonly origin: string; readonly at: number }[] = [];
   const monitor = new HealthMonitor({
     health,
-    interval: () => interval,
+    interval,
     clock,
     probe: ({ id, origin }) => {
       probed.push({ id, origin, at: clock.monotonic() });
@@ -157,7 +157,7 @@ test('a response that comes after its server was replaced says nothing of the ne
   const first = Promise.withResolvers<ProbeOutcome>();
   const answers = [first.promise];
   const probe = () => answers.shift() ?? new Promise<ProbeOutcome>(() => {});
-  const monitor = new HealthMonitor({ health, interval: () => interval, clock, probe });
+  const monitor = new HealthMonitor({ health, interval, clock, probe });
   context.after(() => monitor.stop());
   monitor.follow([server('a')]);
   monitor.follow([server('a', 'https://elsewhere.example:6443')]);

@@ -3,12 +3,12 @@ import type { Clock } from '../runtime/time.ts';
 import type { ProbeOutcome } from './health-state.ts';
 import type { ServerHealth } from './server-health.ts';
 
-export interface HealthMonitorOptions {
+interface HealthMonitorOptions {
   readonly health: ServerHealth;
   /** Asks one server. Never rejects; ends when `signal` aborts. */
   readonly probe: (destination: Destination, signal: AbortSignal) => Promise<ProbeOutcome>;
-  /** Milliseconds between two probes of a server that is healthy. Asked for before each pause. */
-  readonly interval: () => number;
+  /** Milliseconds between two probes of a server that is healthy. */
+  readonly interval: number;
   readonly clock: Pick<Clock, 'monotonic' | 'sleep' | 'random'>;
 }
 
@@ -86,15 +86,12 @@ export class HealthMonitor {
 
   /** A doubt makes the next probe due sooner, but never sooner than the least distance. */
   async #rest(followed: Followed, begun: number): Promise<void> {
-    const { health, clock } = this.#options;
+    const { health, clock, interval } = this.#options;
     const spread = 1 - jitter + 2 * jitter * clock.random();
-    // Asked again after a pause: the interval may have become shorter meanwhile.
     const { id } = followed.destination;
-    const least = () => {
-      const hasty = this.#options.interval() / hastePerInterval;
-      return (health.mayBeReadySoon(id) ? Math.min(whenLost, hasty) : hasty) * spread;
-    };
-    let due = health.isInDoubt(id) ? least() : this.#options.interval() * spread;
+    const hasty = interval / hastePerInterval;
+    const least = () => (health.mayBeReadySoon(id) ? Math.min(whenLost, hasty) : hasty) * spread;
+    let due = health.isInDoubt(id) ? least() : interval * spread;
     while (!followed.ending.signal.aborted) {
       const left = due - (clock.monotonic() - begun);
       if (left <= 0) return;

@@ -3,8 +3,7 @@ import type { AssertionSigner } from '../identity/assertion/assertion-signer.ts'
 import type { Authenticator } from '../identity/authenticator.ts';
 import type { Destination } from '../request/destination.ts';
 import { defaultIdentityHeaderNames, type IdentityHeaderNames, newPseudonym } from '../request/headers.ts';
-import type { InboundRequest } from '../request/inbound.ts';
-import type { RequestObserver } from '../request/request-record.ts';
+import type { InboundRequest, RequestObserver } from '../request/inbound.ts';
 import type { Transport } from '../request/transport.ts';
 import type { PreferredVersionOptions } from '../routing/decision.ts';
 import { defaultPreferredVersion } from '../routing/preferred-version.ts';

@@ -3,7 +3,7 @@ import type { RequestInfo } from '../apimachinery/request-info.ts';
 import type { AssertionSigner } from '../identity/assertion/assertion-signer.ts';
 import { stampIdentity } from '../identity/stamp-identity.ts';
 import type { Destination } from '../request/destination.ts';
-import { type IdentityHeaderNames, rerouteMarkHeader, viaHeader, viaMember } from '../request/headers.ts';
+import { type IdentityHeaderNames, rerouteMarkHeader, viaHeader } from '../request/headers.ts';
 import type { AdmittedRequest } from '../request/router.ts';
 import type { OutboundRequest } from '../request/transport.ts';
 import type { Decision } from '../routing/decision.ts';
@@ -59,7 +59,7 @@ function ready(
   const { auditId, connection } = inbound;
   const stamp = { assertion, auditId, remoteAddress: connection.remoteAddress };
   const headers = stampIdentity(inbound.headers, caller, identityHeaderNames, stamp);
-  headers.push(viaHeader, viaMember(inbound.httpVersion ?? '1.1', pseudonym));
+  headers.push(viaHeader, `${inbound.httpVersion ?? '1.1'} ${pseudonym}`);
   // At most one hop: the peer serves it itself (KEP-4020; the header is Kubernetes' own). Set, never added to.
   if (destination.kind === 'peer') headers.push(rerouteMarkHeader, 'true');
   return {

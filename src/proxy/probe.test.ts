@@ -39,7 +39,7 @@ function probing(
     transport,
     identityHeaderNames: defaultIdentityHeaderNames,
     pseudonym: 'router-under-test',
-    timeoutMilliseconds: () => 5_000,
+    timeout: 5_000,
     onNotConnected: (id) => notConnected.push(id),
     isToBeVerified: () => isAsSaid !== undefined,
     isAsSaid: (_id, word) => isAsSaid?.(word) ?? assert.fail('not to be verified'),

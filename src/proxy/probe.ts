@@ -1,5 +1,4 @@
 import * as v from 'valibot';
-import type { RawHeaders } from '../apimachinery/raw-headers.ts';
 import { parseRequestInfo } from '../apimachinery/request-info.ts';
 import { minorVersion } from '../apimachinery/server-version.ts';
 import { ownGroups, servedSetFromDiscovery } from '../discovery/forms/aggregated.ts';
@@ -18,18 +17,19 @@ import type { APIGroupDiscovery, ServedSet } from '../snapshot/format/schema.ts'
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { buildOutboundRequest, type OutboundOptions } from './outbound.ts';
 
-export interface ProbeOptions extends AskOptions {
+export interface ProbeOptions extends OutboundOptions {
+  readonly transport: Transport;
   /**
    * Milliseconds for `/readyz`, a connection that it has to open included; what a server is verified by has as long again,
-   * once it is that server's turn. Asked for before each.
+   * once it is that server's turn.
    */
-  readonly timeoutMilliseconds: () => number;
-  /** The probe could not connect, and neither could a request; refused: nothing listens there. Default: ignored. */
-  readonly onNotConnected?: (id: string, isRefused: boolean) => void;
-  /** Whether what is said of a server may no longer hold: then it is asked what it is and serves. Default: it holds. */
-  readonly isToBeVerified?: (id: string) => boolean;
-  /** Whether what a server says of itself is what is said of it. Default: it is. */
-  readonly isAsSaid?: (id: string, word: ServerWord) => boolean;
+  readonly timeout: number;
+  /** The probe could not connect, and neither could a request. @param isRefused nothing listens there */
+  readonly onNotConnected: (id: string, isRefused: boolean) => void;
+  /** Whether what is said of a server may no longer hold: then it is asked what it is and serves. */
+  readonly isToBeVerified: (id: string) => boolean;
+  /** Whether what a server says of itself is what is said of it. */
+  readonly isAsSaid: (id: string, word: ServerWord) => boolean;
   readonly logger: Logger;
 }
 
@@ -39,31 +39,18 @@ export interface ProbeOptions extends AskOptions {
  * Kubernetes' defaults everybody may read the path (ClusterRole `system:public-info-viewer`); a server that refuses
  * it alone is alive all the same. A probe of a peer bears the reroute mark, so that a router there speaks for its local
  * server alone: with peers that count each other, all would be ready for ever.
- *
- * @example
- * ```ts
- * const probe = createProbe({
- *   transport,
- *   identityHeaderNames: {
- *     username: ['X-Remote-User'],
- *     group: ['X-Remote-Group'],
- *     extraPrefix: ['X-Remote-Extra-'],
- *     uid: ['X-Remote-Uid'],
- *   },
- *   pseudonym: 'my-program',
- *   timeoutMilliseconds: () => 1_000,
- *   logger,
- * });
- * console.log(await probe(local, signal)); // ready
- * ```
  */
 export function createProbe(
   options: ProbeOptions,
 ): (destination: Destination, signal: AbortSignal) => Promise<ProbeOutcome> {
-  const { timeoutMilliseconds, onNotConnected, logger } = options;
-  const { isToBeVerified = () => false, isAsSaid = () => true } = options;
+  const { transport, timeout, logger } = options;
   const failures = new FailureLog({ logger, clock: () => performance.now() });
 
+  /**
+   * On the router's own account, over the same connections and stamped at the same place as forwarded requests. What goes to
+   * a peer is marked as rerouted, so that a router in front of it responds for that server.
+   * @throws {TransportError | AssertionTooLargeError} when there is no response.
+   */
   async function ask(
     destination: Destination,
     target: string,
@@ -71,10 +58,22 @@ export function createProbe(
     accept = '*/*',
     maximumBytes = shortResponse,
   ): Promise<Answer> {
-    const headers = ['accept', accept, 'user-agent', 'mixed-version-proxy'];
-    const { response } = await askServer({ destination, target, headers, signal }, options);
-    const text = await readToEnd(response, maximumBytes);
-    return response.status === 200 ? text : response.status;
+    const inbound: InboundRequest = {
+      method: 'GET',
+      target,
+      headers: ['accept', accept, 'user-agent', 'mixed-version-proxy'],
+      connection: {},
+      body: () => null,
+      signal,
+    };
+    const request = { inbound, requestInfo: parseRequestInfo('GET', target), caller: routerItself, decision };
+    const outbound = await buildOutboundRequest(request, destination, options);
+    const { status, body } = responseOf(
+      await transport.send(outbound, inbound, ({ headers }) => ({ kind: 'forward', headers })),
+    );
+    // The body may break off; the head already tells the result.
+    const text = body === null ? undefined : await readText(body, maximumBytes).catch(() => undefined);
+    return status === 200 ? text : status;
   }
 
   const verifying = createLimiter(verifiedAtOnce);
@@ -98,7 +97,7 @@ export function createProbe(
     try {
       return await verifying(async () => {
         // Without the time that it waited for its turn.
-        const signal = AbortSignal.any([cancelled, AbortSignal.timeout(timeoutMilliseconds())]);
+        const signal = AbortSignal.any([cancelled, AbortSignal.timeout(timeout)]);
         const discovery = (path: string) =>
           ask(destination, path, signal, ownDiscoveryAccept, discoveryDocument);
         const [version, legacy, others] = await Promise.all([
@@ -115,19 +114,22 @@ export function createProbe(
   }
 
   return async (destination, cancelled) => {
-    const signal = AbortSignal.any([cancelled, AbortSignal.timeout(timeoutMilliseconds())]);
+    const signal = AbortSignal.any([cancelled, AbortSignal.timeout(timeout)]);
     try {
       const readiness = await ask(destination, '/readyz', signal);
       if (readiness === 403 && (await ask(destination, '/api', signal)) === 403) return 'refusing';
       const outcome = outcomeOf(typeof readiness === 'number' ? readiness : 200);
-      if (outcome !== 'ready' || !isToBeVerified(destination.id)) return outcome;
-      return isAsSaid(destination.id, await wordOf(destination, cancelled)) ? 'ready' : 'changed';
+      if (outcome !== 'ready' || !options.isToBeVerified(destination.id)) return outcome;
+      return options.isAsSaid(destination.id, await wordOf(destination, cancelled)) ? 'ready' : 'changed';
     } catch (error) {
       if (error instanceof TransportError) {
         // Not for a probe that was cancelled because the server is no longer watched.
         if (!cancelled.aborted) {
-          failures.warn(...unreachable(destination, error));
-          if (foundNoConnection(error)) onNotConnected?.(destination.id, error.code === 'ConnectFailed');
+          const { id, kind } = destination;
+          const { code, message } = error;
+          const fields = { destination: id, kind, code, error: message };
+          failures.warn(`${id}: ${code}`, fields, 'A health check could not reach a server');
+          if (foundNoConnection(error)) options.onNotConnected(id, code === 'ConnectFailed');
         }
         return 'unreachable';
       }
@@ -136,14 +138,6 @@ export function createProbe(
       return 'alive';
     }
   };
-}
-
-function unreachable(
-  { id, kind }: Destination,
-  { code, message }: TransportError,
-): Parameters<FailureLog['warn']> {
-  const fields = { destination: id, kind, code, error: message };
-  return [`${id}: ${code}`, fields, 'A health check could not reach a server'];
 }
 
 /** Bytes of a response that are read; a failing `/readyz` names its checks in a few thousand. */
@@ -159,15 +153,6 @@ const verifiedAtOnce = 8;
 
 /** The text, or the status where it is not 200; `undefined`: the body broke off, or is too long. */
 type Answer = string | undefined | number;
-
-async function readToEnd({ body }: Response, maximumBytes: number): Promise<string | undefined> {
-  try {
-    return body === null ? undefined : await readText(body, maximumBytes);
-  } catch {
-    // The body broke off; the head already tells the result.
-    return undefined;
-  }
-}
 
 /** k8s.io/apimachinery pkg/version/types.go. Everybody may read it, by the same ClusterRole as `/readyz`. */
 const versionInfo = v.pipe(v.string(), v.parseJson(), v.object({ gitVersion: v.string() }));
@@ -237,22 +222,6 @@ export function isAsTheSnapshotSays(
   return isServed && isSaid;
 }
 
-export interface AskOptions extends OutboundOptions {
-  readonly transport: Transport;
-}
-
-interface ServerQuestion {
-  readonly destination: Destination;
-  readonly target: string;
-  readonly headers: RawHeaders;
-  readonly signal: AbortSignal;
-}
-
-interface UpstreamResponse {
-  readonly response: Response;
-  readonly headers: RawHeaders;
-}
-
 /**
  * Who asks: the router itself. Every authenticated user may read documents and health, by the ClusterRoles
  * `system:discovery` and `system:public-info-viewer`.
@@ -270,28 +239,3 @@ const routerItself: Caller = {
 };
 
 const decision: Decision = { decision: 'local', reason: 'NotAResourceRequest', candidates: [] };
-
-/**
- * Asks a server on the router's own account, over the same connections and stamped at the same place as forwarded
- * requests. What goes to a peer is marked as rerouted, so that a router in front of it responds for that server.
- * @throws {TransportError | AssertionTooLargeError} when there is no response.
- */
-async function askServer(question: ServerQuestion, options: AskOptions): Promise<UpstreamResponse> {
-  const { destination, target, headers, signal } = question;
-  const inbound: InboundRequest = {
-    method: 'GET',
-    target,
-    headers,
-    connection: {},
-    body: () => null,
-    signal,
-  };
-  const request = { inbound, requestInfo: parseRequestInfo('GET', target), caller: routerItself, decision };
-  const outbound = await buildOutboundRequest(request, destination, options);
-  let received: RawHeaders = [];
-  const result = await options.transport.send(outbound, inbound, (head) => {
-    received = head.headers;
-    return { kind: 'forward', headers: received };
-  });
-  return { response: responseOf(result), headers: received };
-}

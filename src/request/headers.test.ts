@@ -16,7 +16,7 @@ import {
   type IdentityHeaderNames,
   withAuditId,
 } from './headers.ts';
-import type { RequestObserver } from './request-record.ts';
+import type { RequestObserver } from './inbound.ts';
 import { passedOnResponse } from './transport.ts';
 import type { Caller } from './user-info.ts';
 

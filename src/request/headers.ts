@@ -304,11 +304,6 @@ export function hasPassedThrough(headers: RawHeaders, pseudonym: string): boolea
   );
 }
 
-/** @param protocol version the request was received in: `1.1`, `2.0`. */
-export function viaMember(protocol: string, pseudonym: string): string {
-  return `${protocol} ${pseudonym}`;
-}
-
 /** Kubernetes' own header, in requests and in responses (k8s.io/apiserver pkg/apis/audit, HeaderAuditID). */
 export const auditIdHeader = 'Audit-ID';
 

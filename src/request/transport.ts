@@ -1,7 +1,6 @@
 import type { RawHeaders } from '../apimachinery/raw-headers.ts';
 import type { Destination } from './destination.ts';
-import type { InboundRequest } from './inbound.ts';
-import type { ByteCounter } from './request-record.ts';
+import type { ByteCounter, InboundRequest } from './inbound.ts';
 
 /** Hygiene done, identity stamped. Only `buildOutboundRequest` makes one. */
 export interface OutboundRequest {

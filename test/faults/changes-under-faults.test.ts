@@ -62,7 +62,7 @@ function withFiles(
   return replaced(config) as ServeConfig;
 }
 
-type TextFile = NonNullable<ServeConfig['snapshotKeys']>;
+type TextFile = ServeConfig['credentialFiles'][number];
 
 function isFile(value: object): value is PemFile | TextFile {
   return 'path' in value && ('pem' in value || 'text' in value);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it, test } from 'node:test';
 import { allHeaders } from '../../src/apimachinery/raw-headers.ts';
 import { TransportError } from '../../src/request/destination.ts';
-import type { RequestObserver } from '../../src/request/request-record.ts';
+import type { RequestObserver } from '../../src/request/inbound.ts';
 import { localId, mixedCluster } from '../support/decision-rows.ts';
 import { recordingTransport } from '../support/recording-transport.ts';
 import { snapshotOf } from '../support/snapshot-builder.ts';

@@ -16,13 +16,10 @@ const trusted = await generateSigningKey('EdDSA');
 keepSecret(String(trusted.privateJwk.d));
 const keys = await parseAssertionKeys(JSON.stringify({ keys: [{ ...trusted.publicJwk, issuer: 'edge' }] }));
 assert.ok(keys.ok);
-const { keys: pinned } = keys;
+const { keys: assertionKeys } = keys;
 
 /** A router that believes the router `edge`. */
-const believesEdge: Configure = (config) => ({
-  ...config,
-  assertionKeys: { path: 'keys.json', text: '', pinned },
-});
+const believesEdge: Configure = (config) => ({ ...config, assertionKeys });
 
 async function assertion(target: string = targets.peer, groups: readonly string[] = []): Promise<string> {
   const signer = createAssertionSigner({ key: signingKeyOf(trusted.privateJwk), issuer: 'edge' });

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { readFile, rm } from 'node:fs/promises';
+import { mkdir, readFile, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { JWK } from 'jose';
 import { choice, directory, section, setting } from '../../node/configuration/setting-types.ts';
-import { makeDirectory, replaceFile, writeNewFile } from '../../node/files/write-whole-file.ts';
+import { replaceFile, writeNewFile } from '../../node/files/write-whole-file.ts';
 import { fileErrorMessage } from '../../runtime/errors.ts';
 import {
   describeKeysIssue,
@@ -61,10 +61,10 @@ export async function generateKeyFiles(directory: string, algorithm: SnapshotAlg
   const publicPath = join(directory, publicKeysFile);
   const { kid, privateJwk, publicJwk } = await generateSigningKey(algorithm);
   try {
-    await makeDirectory(directory, 0o700);
+    await mkdir(directory, { recursive: true, mode: 0o700 });
     const known = await readPublicKeys(publicPath);
     // Never over another one: checking first and writing later would leave a gap for another run to fall into.
-    await writeNewFile(privatePath, temporaryFor(privatePath), jsonText(privateJwk));
+    await writeNewFile(privatePath, jsonText(privateJwk));
     try {
       // Routers may read the file at any moment: they see the old one or the new one, whole.
       const keys = jsonText({ keys: [...known, publicJwk] });

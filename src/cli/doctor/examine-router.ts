@@ -164,7 +164,7 @@ const check = 'snapshot';
  * beside it stays alone.
  */
 async function snapshotFindings(config: ServeConfig, context: CommandContext): Promise<SnapshotFindings> {
-  const { featureGateEnabled, settings, snapshotKeys, embeddedSync } = config;
+  const { featureGateEnabled, settings, embeddedSync } = config;
   const { file } = settings.snapshot;
   const only = (result: Finding['result'], message: string): SnapshotFindings => ({
     findings: [{ check, result, message }],
@@ -175,7 +175,7 @@ async function snapshotFindings(config: ServeConfig, context: CommandContext): P
     return only('warning', 'none is kept across restarts: set --snapshot-file');
   }
   try {
-    const { table } = await readSnapshotInput(context, '--snapshot-file', file, snapshotKeys?.path);
+    const { table } = await readSnapshotInput(context, '--snapshot-file', file, settings.snapshot.keysFile);
     return {
       findings: [
         ageOf(table, context.clock(), embeddedSync !== undefined),

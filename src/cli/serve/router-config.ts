@@ -140,7 +140,10 @@ export async function routerConfig(
     serverId,
     featureGateEnabled,
     local,
-    health: featureGateEnabled && health.checkInterval > 0 ? { interval: health.checkInterval } : undefined,
+    health:
+      featureGateEnabled && health.checkInterval > 0
+        ? { interval: health.checkInterval, ...probing }
+        : undefined,
     bindAddress: values.serving.bindAddress,
     securePort: values.serving.port,
     advertisedAddress,
@@ -164,7 +167,11 @@ export async function routerConfig(
       required: routing.preferredVersionRequired,
     },
     peerAddresses: { allowLoopbackPeers: peers.allowLoopback, allowedCidrs: peers.allowedCIDRs },
-    timeouts: { request: timeouts.request, responseHeader: responseHeaderTimeout(settings) },
+    timeouts: {
+      request: timeouts.request,
+      responseHeader: responseHeaderTimeout(settings),
+      tlsHandshake: 10_000,
+    },
     credentialFiles: settings.credentialFiles,
     commandLine: {
       version: packageVersion(),
@@ -176,6 +183,12 @@ export async function routerConfig(
   };
   return { ok: true, config, warnings };
 }
+
+/**
+ * A probe that takes five seconds is one that a load balancer would have given up, too. Two good answers bring a server
+ * back, three bad ones take it out, as in HAProxy. A recovered server has cold caches: it gets its part over half a minute.
+ */
+const probing = { timeout: 5_000, rise: 2, fall: 3, slowStart: 30_000 };
 
 const unknownVersionInteroperabilityProxy = 'UnknownVersionInteroperabilityProxy';
 
@@ -418,7 +431,7 @@ async function readKeys<Key extends PinnedKey>(
   const file = settings.file(flag, path);
   if (file === undefined) return undefined;
   const result = await parse(file.text);
-  if (result.ok) return { ...file, pinned: result.keys };
+  if (result.ok) return result.keys;
   for (const issue of result.issues)
     settings.issue(flag, `--${flag}: ${describeKeysIssue(file.path, issue)}`);
   return undefined;

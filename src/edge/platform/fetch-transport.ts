@@ -2,8 +2,7 @@ import { headerLines, type RawHeaders, rawHeadersOf } from '../../apimachinery/r
 import { TransportError } from '../../request/destination.ts';
 import { defaultIdentityHeaderNames, identityHeaderMatcher } from '../../request/headers.ts';
 import type { InboundRequest } from '../../request/inbound.ts';
-import type { OutboundRequest, Transport } from '../../request/transport.ts';
-import { passedOnResponse } from '../../request/transport.ts';
+import { type OutboundRequest, passedOnResponse, type Transport } from '../../request/transport.ts';
 import { WorkerInboundRequest } from './worker-inbound.ts';
 
 const isIdentityHeader = identityHeaderMatcher(defaultIdentityHeaderNames);

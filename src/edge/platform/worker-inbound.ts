@@ -4,8 +4,8 @@ import {
   type InboundRequest,
   inboundFromRequest,
   isUnread,
+  type RequestRecord,
 } from '../../request/inbound.ts';
-import type { RequestRecord } from '../../request/request-record.ts';
 
 const accessTokenHeader = 'cf-access-jwt-assertion';
 

@@ -1,3 +1,4 @@
+import type { ServerHealthOptions } from '../../health/server-health.ts';
 import type { AssertionKeySet } from '../../identity/assertion/assertion-keys.ts';
 import type { FoundSetting } from '../../own-paths/status/status-sources.ts';
 import type { IdentityHeaderNames } from '../../request/headers.ts';
@@ -57,18 +58,12 @@ export interface EmbeddedSyncConfig {
   readonly cluster: string | undefined;
 }
 
-/** How the health of the API servers is found out. What is left out is a constant (docs/reference/limits.md). */
-export interface HealthConfig {
+/** How the health of the API servers is found out. All but the interval is a constant (docs/reference/limits.md). */
+export interface HealthConfig extends Omit<ServerHealthOptions, 'monotonic'> {
   /** Milliseconds between two probes of a healthy server. */
   readonly interval: number;
   /** Milliseconds that one probe may take. */
-  readonly timeout?: number;
-  /** Probes in a row that must succeed before an unhealthy server is healthy. */
-  readonly rise?: number;
-  /** Failures in a row that make a server unhealthy. */
-  readonly fall?: number;
-  /** Milliseconds in which a recovered server comes back to its whole share of requests. */
-  readonly slowStart?: number;
+  readonly timeout: number;
 }
 
 /** Everything `serve` was told, checked and read. Plain data; made only by `routerConfig`. */
@@ -109,9 +104,9 @@ export interface ServeConfig {
   readonly requestHeader: RequestHeaderConfig | undefined;
   readonly identityHeaderNames: IdentityHeaderNames;
   /** Public keys of edge routers whose assertions are believed; `undefined`: no one's. */
-  readonly assertionKeys: PublicKeys<AssertionKeySet> | undefined;
+  readonly assertionKeys: AssertionKeySet | undefined;
   /** Public keys that snapshots must be signed with; `undefined` only with the gate off and with `embeddedSync`. */
-  readonly snapshotKeys: PublicKeys<PinnedKeySet> | undefined;
+  readonly snapshotKeys: PinnedKeySet | undefined;
   /** `undefined`: snapshots are pushed. */
   readonly embeddedSync: EmbeddedSyncConfig | undefined;
   readonly preferredVersion: PreferredVersionOptions;
@@ -122,10 +117,8 @@ export interface ServeConfig {
     readonly request: number;
     /** Until the response to a read begins that another server could be asked for; 0: no limit but `request`. */
     readonly responseHeader: number;
-    /** For name resolution and the TCP connection to a server. Default: a constant. */
-    readonly dial?: number;
-    /** For the TLS handshake with a server, and with a client. Default: a constant. */
-    readonly tlsHandshake?: number;
+    /** For the TLS handshake with a server, and with a client: a constant. */
+    readonly tlsHandshake: number;
   };
   /** The files of credentials, by the flags that name them, as they were read: they are taken into use when they change. */
   readonly credentialFiles: readonly {
@@ -140,12 +133,6 @@ export interface ServeConfig {
     /** Those among them that were found. */
     readonly found: readonly FoundSetting[];
   };
-}
-
-interface PublicKeys<Pinned> {
-  readonly path: string;
-  readonly text: string;
-  readonly pinned: Pinned;
 }
 
 export interface RunningRouter {

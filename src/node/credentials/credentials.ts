@@ -69,8 +69,8 @@ export function credentialsOf(config: ServeConfig): Credentials {
     clientAuthorities,
     localAuthorities: local?.ca.pem ?? peerAuthorities,
     // Without keys every snapshot is refused: none can be signed with a key that is pinned.
-    snapshotKeys: snapshotKeys?.pinned ?? new Map(),
-    assertionKeys: config.assertionKeys?.pinned ?? new Map(),
+    snapshotKeys: snapshotKeys ?? new Map(),
+    assertionKeys: config.assertionKeys ?? new Map(),
   };
 }
 

@@ -9,7 +9,7 @@ import {
 } from '../../http2/client/dispatched-request.ts';
 import type { HeldBytes } from '../../http2/sockets/held-bytes.ts';
 import { TransportError, type TransportErrorCode } from '../../request/destination.ts';
-import type { ByteCounter } from '../../request/request-record.ts';
+import type { ByteCounter } from '../../request/inbound.ts';
 import type { OnResponseHead, SendResult } from '../../request/transport.ts';
 import { errorCode, errorMessage } from '../../runtime/errors.ts';
 import type { Deadlines, Expiring } from '../exchange/deadlines.ts';

@@ -8,8 +8,7 @@ import {
   type SecureContext,
   type TLSSocket,
 } from 'node:tls';
-import type { Destination } from '../../request/destination.ts';
-import { TransportError } from '../../request/destination.ts';
+import { type Destination, TransportError } from '../../request/destination.ts';
 import { errorCode, errorMessage } from '../../runtime/errors.ts';
 import { type AddressPolicy, checkIpAddress } from '../../snapshot/addresses/address-policy.ts';
 import { parseIpAddress } from '../../snapshot/addresses/addresses.ts';

@@ -6,7 +6,7 @@ import { eventually } from '../../../test/support/eventually.ts';
 import { askHttp1, askHttp2, http2Client } from '../../../test/support/node-clients.ts';
 import { routerPair } from '../../../test/support/node-exchange.ts';
 import { serverOf } from '../../../test/support/responses-by-hand.ts';
-import { type RequestObserver, RequestRecord } from '../../request/request-record.ts';
+import { type RequestObserver, RequestRecord } from '../../request/inbound.ts';
 import type { HandlerEnvironment } from '../../request/router.ts';
 import { createRouterServer } from '../serving/server.ts';
 import { Deadlines } from './deadlines.ts';

@@ -10,8 +10,8 @@ import {
   type InboundRequest,
   inboundFromRequest,
   isRead,
+  type RequestRecord,
 } from '../../request/inbound.ts';
-import type { RequestRecord } from '../../request/request-record.ts';
 import type { GetInboundRequest } from '../../request/router.ts';
 import type { Deadlines, Expiring } from './deadlines.ts';
 import { BodySource, BodyStream } from './request-body.ts';

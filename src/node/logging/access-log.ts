@@ -1,6 +1,6 @@
 import { firstHeader } from '../../apimachinery/raw-headers.ts';
 import { auditIdOf } from '../../request/headers.ts';
-import type { RequestObserver, RequestRecord } from '../../request/request-record.ts';
+import type { RequestObserver, RequestRecord } from '../../request/inbound.ts';
 import type { Logger } from '../../runtime/logger.ts';
 
 /** From this `-v` on there is a line for each request, as in kube-apiserver (k8s.io/apiserver pkg/server/httplog). */

@@ -1,4 +1,4 @@
-import type { DropReason } from '../../request/request-record.ts';
+import type { DropReason } from '../../request/inbound.ts';
 import type { PushResult } from '../../snapshot/receiving/receiver.ts';
 import {
   counter,

@@ -1,7 +1,6 @@
 import type { TLSSocket } from 'node:tls';
 import type { Relief } from '../../http2/sockets/held-bytes.ts';
-import type { Destination, TransportError } from '../../request/destination.ts';
-import { leadsTo } from '../../request/destination.ts';
+import { type Destination, leadsTo, type TransportError } from '../../request/destination.ts';
 import { errorCode } from '../../runtime/errors.ts';
 import type { DialObserver } from '../destinations/tls-dialer.ts';
 import type { MetricRegistry } from './catalogue.ts';

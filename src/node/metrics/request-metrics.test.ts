@@ -5,8 +5,7 @@ import { parseScrape, sampleValue } from '../../../test/support/prometheus-text.
 import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
 import { parseRequestInfo } from '../../apimachinery/request-info.ts';
 import type { Destination } from '../../request/destination.ts';
-import type { InboundRequest } from '../../request/inbound.ts';
-import { RequestRecord } from '../../request/request-record.ts';
+import { type InboundRequest, RequestRecord } from '../../request/inbound.ts';
 import type { Decision } from '../../routing/decision.ts';
 import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
 import { createMetricRegistry } from './catalogue.ts';

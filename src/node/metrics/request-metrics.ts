@@ -1,7 +1,7 @@
 import { firstHeader } from '../../apimachinery/raw-headers.ts';
 import type { RequestInfo } from '../../apimachinery/request-info.ts';
 import { type RequestKind, requestKindOf } from '../../proxy/request-gate.ts';
-import type { Attempt, ByteCounter, RequestObserver, RequestRecord } from '../../request/request-record.ts';
+import type { Attempt, ByteCounter, RequestObserver, RequestRecord } from '../../request/inbound.ts';
 import type { Caller } from '../../request/user-info.ts';
 import type { Decision } from '../../routing/decision.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';

@@ -10,7 +10,7 @@ import {
   type SettingsState,
 } from '../../own-paths/status/status-sources.ts';
 import type { Destination } from '../../request/destination.ts';
-import type { RequestObserver } from '../../request/request-record.ts';
+import type { RequestObserver } from '../../request/inbound.ts';
 import { canonicalJson } from '../../runtime/canonical-json.ts';
 import type { Snapshot } from '../../snapshot/format/schema.ts';
 import type { PushResult } from '../../snapshot/receiving/receiver.ts';

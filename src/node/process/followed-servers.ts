@@ -1,13 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
-import { ConnectionCloser, type ConnectionEnd } from '../../health/connection-closer.ts';
+import { type ConnectionEnd, connectionCloser } from '../../health/connection-closer.ts';
 import { HealthMonitor } from '../../health/health-monitor.ts';
 import { ServerHealth } from '../../health/server-health.ts';
-import {
-  type AskOptions,
-  createProbe,
-  isAsTheSnapshotSays,
-  type ServerWord,
-} from '../../proxy/probe.ts';
+import type { OutboundOptions } from '../../proxy/outbound.ts';
+import { createProbe, isAsTheSnapshotSays, type ProbeOptions, type ServerWord } from '../../proxy/probe.ts';
 import { peerDestination } from '../../proxy/server-choice.ts';
 import type { Destination } from '../../request/destination.ts';
 import type { Logger } from '../../runtime/logger.ts';
@@ -15,13 +11,12 @@ import { systemClock } from '../../runtime/time.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import type { HealthConfig } from '../configuration/serve-config.ts';
 
-interface FollowedServersOptions extends AskOptions {
+interface FollowedServersOptions extends OutboundOptions, Pick<ProbeOptions, 'transport' | 'logger'> {
   readonly config: HealthConfig;
   readonly local: Destination | undefined;
   readonly endConnections: (destination: Destination, how: ConnectionEnd) => void;
-  /** A server says of itself what the snapshot does not say, for the first time. Default: nobody can do anything. */
-  readonly onChanged?: () => void;
-  readonly logger: Logger;
+  /** A server says of itself what the snapshot does not say, for the first time. */
+  readonly onChanged: () => void;
 }
 
 interface FollowedServers {
@@ -37,19 +32,12 @@ interface FollowedServers {
   stop(): void;
 }
 
-/**
- * A probe that takes five seconds is one that a load balancer would have given up, too. Two good answers bring a server
- * back, three bad ones take it out, as in HAProxy. A recovered server has cold caches: it gets its part over half a minute.
- */
-const probing = { timeout: 5_000, rise: 2, fall: 3, slowStart: 30_000 };
-
 export function followServers(options: FollowedServersOptions): FollowedServers {
-  const { local, endConnections, onChanged, logger } = options;
-  const config = { ...probing, ...options.config };
+  const { config, local, endConnections, onChanged, logger } = options;
   const health = new ServerHealth(config);
   const probe = createProbe({
     ...options,
-    timeoutMilliseconds: () => config.timeout,
+    timeout: config.timeout,
     onNotConnected: (id, isRefused) => health.connectionLost(id, isRefused),
     isToBeVerified: (id) => health.isToBeVerified(id),
     isAsSaid(id, word) {
@@ -59,11 +47,11 @@ export function followServers(options: FollowedServersOptions): FollowedServers 
       }
       const isNews = !isDeepStrictEqual(words.get(id), word);
       words.set(id, word);
-      if (isNews) onChanged?.();
+      if (isNews) onChanged();
       return false;
     },
   });
-  const monitor = new HealthMonitor({ health, probe, interval: () => config.interval, clock: systemClock });
+  const monitor = new HealthMonitor({ health, probe, interval: config.interval, clock: systemClock });
   let destinations: ReadonlyMap<string, Destination> = new Map();
   let current: RoutingTable | undefined;
   const words = new Map<string, ServerWord>();
@@ -78,15 +66,11 @@ export function followServers(options: FollowedServersOptions): FollowedServers 
       logger.info({ server: id }, text);
     },
   });
-  health.observe(
-    new ConnectionCloser({
-      health,
-      end(id, how) {
-        const destination = destinations.get(id);
-        if (destination !== undefined) endConnections(destination, how);
-      },
-    }),
-  );
+  const changed = connectionCloser(health, (id, how) => {
+    const destination = destinations.get(id);
+    if (destination !== undefined) endConnections(destination, how);
+  });
+  health.observe({ changed });
   const forEachAt = (origin: string, tell: (id: string) => void): void => {
     for (const destination of destinations.values()) {
       if (destination.origin === origin) tell(destination.id);

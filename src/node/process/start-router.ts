@@ -8,10 +8,10 @@ import type {
   SettingChange,
   SettingsState,
 } from '../../own-paths/status/status-sources.ts';
-import { RetryBudget } from '../../proxy/other-servers.ts';
-import { destinationsOf, ServerLoad } from '../../proxy/server-choice.ts';
 import { resolveOptions } from '../../proxy/options.ts';
+import { RetryBudget } from '../../proxy/other-servers.ts';
 import { createRouter } from '../../proxy/router.ts';
+import { destinationsOf, ServerLoad } from '../../proxy/server-choice.ts';
 import { newPseudonym } from '../../request/headers.ts';
 import { comingPreference, ledByPreference, preferredMinor } from '../../routing/preferred-version.ts';
 import type { Logger } from '../../runtime/logger.ts';
@@ -180,9 +180,8 @@ async function closeAll(opened: Opened): Promise<void> {
   for (const close of opened.toReversed()) await close();
 }
 
-/** Milliseconds. docs/reference/limits.md has the reasons. */
+/** Milliseconds for a name and the TCP connection to a server. */
 const dialTimeout = 5_000;
-const tlsHandshakeTimeout = 10_000;
 
 async function start(
   config: ServeConfig,
@@ -209,12 +208,12 @@ async function start(
   });
   const transport = new NodeTransport({
     dialObserver: metrics.connections,
-    tlsHandshakeTimeout: config.timeouts.tlsHandshake ?? tlsHandshakeTimeout,
+    tlsHandshakeTimeout: config.timeouts.tlsHandshake,
     // What no other server can be asked for waits for --request-timeout, which the API server has, too.
     headTimeout: 0,
     openStreams: traffic.openStreams,
     credentials: credentials.current.transport,
-    connectTimeout: config.timeouts.dial ?? dialTimeout,
+    connectTimeout: dialTimeout,
     readSilence: config.timeouts.responseHeader,
     guard: { addressPolicy },
     onBrokenOff: (origin) => servers?.brokenOff(origin),
@@ -353,7 +352,7 @@ async function start(
     limits: {
       maxConnections: traffic.maxConnections,
       maxOrdinaryConnections: ordinaryConnectionsWithin(usableMemory),
-      tlsHandshakeTimeout: config.timeouts.tlsHandshake ?? tlsHandshakeTimeout,
+      tlsHandshakeTimeout: config.timeouts.tlsHandshake,
     },
     observer: metrics.connections,
     logger,

@@ -19,7 +19,7 @@ import {
   upgradeRequest,
 } from '../../../test/support/node-upgrade.ts';
 import { readUntil } from '../../../test/support/tls-client.ts';
-import { RequestRecord } from '../../request/request-record.ts';
+import { RequestRecord } from '../../request/inbound.ts';
 import { Deadlines } from '../exchange/deadlines.ts';
 import { OpenStreams } from '../exchange/open-streams.ts';
 import { isForTunnel, tunnel, UpgradeInbound } from './upgrade.ts';

@@ -4,7 +4,7 @@ import { inboundRequest } from '../../../test/support/inbound-request.ts';
 import { type ServerOptions, snapshotOf } from '../../../test/support/snapshot-builder.ts';
 import { parseRequestInfo } from '../../apimachinery/request-info.ts';
 import type { Destination } from '../../request/destination.ts';
-import { RequestRecord } from '../../request/request-record.ts';
+import { RequestRecord } from '../../request/inbound.ts';
 import type { Caller } from '../../request/user-info.ts';
 import type { Decision } from '../../routing/decision.ts';
 import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';

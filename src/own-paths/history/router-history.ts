@@ -1,6 +1,6 @@
 import { firstHeader } from '../../apimachinery/raw-headers.ts';
 import type { HealthChange, HealthObserver } from '../../health/server-health.ts';
-import type { RequestObserver, RequestRecord } from '../../request/request-record.ts';
+import type { RequestObserver, RequestRecord } from '../../request/inbound.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import {
   type HistoryView,

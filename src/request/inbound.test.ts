@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { InboundRequest } from './inbound.ts';
-import { type RequestObserver, RequestRecord } from './request-record.ts';
+import { type InboundRequest, type RequestObserver, RequestRecord } from './inbound.ts';
 
 function inboundWith(onFinished?: InboundRequest['onFinished']): InboundRequest {
   return {
