@@ -126,7 +126,8 @@ function discoveryOf(version: number, groupCount: number): APIGroupDiscovery[] {
     versions: [
       {
         version: 'v1',
-        resources: Array.from({ length: perGroup }, (_, index) => {
+        // The legacy group has one.
+        resources: Array.from({ length: group === 0 ? perGroup - 1 : perGroup }, (_, index) => {
           const suffix = group === 0 && index === 0 ? `only${version}` : `${group}x${index}`;
           const kind = `Resource${suffix}`;
           const responseKind = { group: '', version: '', kind };
