@@ -86,12 +86,6 @@ export const codeUnions: readonly CodeUnion[] = [
     },
   },
   {
-    heading: 'Identities that cannot be forwarded',
-    source: 'src/identity/stamp-identity.ts',
-    name: 'IdentityTextErrorCode',
-    introduction: 'A name that no header line carries unchanged is refused, not altered.',
-  },
-  {
     heading: 'Names of identity headers',
     source: 'src/request/headers.ts',
     name: 'IdentityHeaderNamesErrorCode',
@@ -120,11 +114,5 @@ export const codeUnions: readonly CodeUnion[] = [
     source: 'src/sync/server-documents.ts',
     name: 'ReadErrorCode',
     introduction: 'Of the sync job: the server keeps what it last served, marked stale.',
-  },
-  {
-    heading: 'Discovery documents',
-    source: 'src/discovery/forms/parse-document.ts',
-    name: 'DiscoveryDocumentErrorCode',
-    introduction: 'A document that cannot be used is never taken for "serves nothing".',
   },
 ];

@@ -58,8 +58,7 @@ async function parseOwnDocument(
   if (path.kind === 'groups' && !/;\s*as=APIGroupDiscoveryList/i.test(contentType)) return undefined;
   const slice = createTimeSlice();
   const parsed = await parseLargeJson(text, discoveryDepth, slice);
-  if (!parsed.ok)
-    throw new DiscoveryDocumentError('InvalidDocument', `This document ${parsed.issue.message}.`);
+  if (!parsed.ok) throw new DiscoveryDocumentError(`This document ${parsed.issue.message}.`);
   const document = parsed.value;
   switch (path.kind) {
     case 'groups':
@@ -187,9 +186,9 @@ const indexEntry = v.object({ serverRelativeURL: v.string() });
  */
 export function parseOpenApiV3Index(document: unknown): Record<string, string> {
   const refusal = 'This is no OpenAPI v3 index:';
-  const { paths } = parseWith(index, document, 'NotTheDocument', refusal);
+  const { paths } = parseWith(index, document, refusal);
   const urls = Object.entries(paths).map(([path, entry]) => {
-    const { serverRelativeURL } = parseWith(indexEntry, entry, 'NotTheDocument', refusal);
+    const { serverRelativeURL } = parseWith(indexEntry, entry, refusal);
     return [path, serverRelativeURL] as const;
   });
   return Object.fromEntries(

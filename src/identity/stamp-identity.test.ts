@@ -131,7 +131,7 @@ describe('stamping', () => {
       ]) {
         assert.throws(() => stampIdentity([], callerOf(user)), {
           name: 'IdentityTextError',
-          code: 'ControlCharacter',
+          message: /holds a control character/,
         });
       }
     }
@@ -139,12 +139,19 @@ describe('stamping', () => {
 
   it('refuses text that would arrive as another name', () => {
     for (const text of [' admin', 'admin ', '\tadmin']) {
-      assert.throws(() => stampIdentity([], callerOf({ name: text })), { code: 'SurroundingWhitespace' });
+      assert.throws(
+        () => stampIdentity([], callerOf({ name: text })),
+        /IdentityTextError: .* begins or ends with whitespace/,
+      );
     }
-    assert.throws(() => stampIdentity([], callerOf({ groups: ['\ud800'] })), { code: 'IllFormedText' });
-    assert.throws(() => stampIdentity([], callerOf({ extra: new Map([['\udfff', ['a']]]) })), {
-      code: 'IllFormedText',
-    });
+    assert.throws(
+      () => stampIdentity([], callerOf({ groups: ['\ud800'] })),
+      /IdentityTextError: .* not well-formed/,
+    );
+    assert.throws(
+      () => stampIdentity([], callerOf({ extra: new Map([['\udfff', ['a']]]) })),
+      /IdentityTextError: .* not well-formed/,
+    );
   });
 });
 

@@ -7,17 +7,8 @@ import {
   type Rewriting,
 } from '../request/headers.ts';
 import type { Caller, UserInfo } from '../request/user-info.ts';
-import { CodedError } from '../runtime/errors.ts';
 
-export type IdentityTextErrorCode =
-  /** CR, LF, NUL or another control character: it would end the header line or be refused on the way. */
-  | 'ControlCharacter'
-  /** A space or tab at either end: the receiver would drop it and see another name. */
-  | 'SurroundingWhitespace'
-  /** A lone surrogate: there is no UTF-8 for it, and its replacement would be another name. */
-  | 'IllFormedText';
-
-export class IdentityTextError extends CodedError<IdentityTextErrorCode> {
+export class IdentityTextError extends Error {
   override readonly name = 'IdentityTextError';
 }
 
@@ -49,14 +40,12 @@ export function checkIdentityIsExpressible(user: UserInfo): void {
 function checkIdentityText(field: string, text: string): void {
   if (!withoutControlCharacters.test(text)) {
     throw new IdentityTextError(
-      'ControlCharacter',
       `the ${field} holds a control character, which no header line can carry: correct it at its source`,
     );
   }
   // RFC 9110 section 5.5: whitespace around a field value is no part of it.
   if (surroundedByWhitespace.test(text)) {
     throw new IdentityTextError(
-      'SurroundingWhitespace',
       `the ${field} begins or ends with whitespace, which a header line does not keep: correct it at its source`,
     );
   }
@@ -64,10 +53,7 @@ function checkIdentityText(field: string, text: string): void {
 }
 
 function illFormed(field: string): IdentityTextError {
-  return new IdentityTextError(
-    'IllFormedText',
-    `the ${field} is not well-formed Unicode text: correct it at its source`,
-  );
+  return new IdentityTextError(`the ${field} is not well-formed Unicode text: correct it at its source`);
 }
 
 /**
@@ -142,7 +128,7 @@ const plainKey = /^[!#$&'*+\-.^_`|~0-9a-z]*$/;
 function escapeExtraKey(key: string): string {
   if (plainKey.test(key)) return key;
   if (!key.isWellFormed()) {
-    throw new IdentityTextError('IllFormedText', 'an extra key is not well-formed Unicode text');
+    throw new IdentityTextError('an extra key is not well-formed Unicode text');
   }
   let escaped = '';
   for (const byte of new TextEncoder().encode(key)) {

@@ -43,10 +43,7 @@ export async function schemaDigests(
   const definitions = definitionsOf(document);
   const kinds = kindsOf(definitions, group, version);
   if (kinds.size === 0) {
-    throw new DiscoveryDocumentError(
-      'NotTheDocument',
-      `This OpenAPI document has no kind of ${group}/${version}.`,
-    );
+    throw new DiscoveryDocumentError(`This OpenAPI document has no kind of ${group}/${version}.`);
   }
   const digestOf = digestsOf(definitions, known, createTimeSlice());
   const byKind = new Map<string, string>();
@@ -56,7 +53,7 @@ export async function schemaDigests(
 
 function definitionsOf(document: unknown): ReadonlyMap<string, unknown> {
   const refusal = 'This is no OpenAPI v3 document:';
-  const { components } = parseWith(openApiDocument, document, 'NotTheDocument', refusal);
+  const { components } = parseWith(openApiDocument, document, refusal);
   const definitions = new Map(Object.entries(components.schemas));
   if (definitions.size > maximumDefinitions) {
     throw faulty(`${definitions.size} definitions`);
@@ -284,8 +281,5 @@ function objectOf(value: unknown): Readonly<Record<string, unknown>> {
 }
 
 function faulty(what: string): DiscoveryDocumentError {
-  return new DiscoveryDocumentError(
-    'InvalidDocument',
-    `This OpenAPI v3 document is broken: it holds ${what}.`,
-  );
+  return new DiscoveryDocumentError(`This OpenAPI v3 document is broken: it holds ${what}.`);
 }

@@ -16,42 +16,25 @@ function list(items: unknown, rest: object = {}): unknown {
 }
 
 describe('a document is refused, with the reason,', () => {
-  const cases: readonly [name: string, document: unknown, code: string, message: RegExp][] = [
-    ['when it is a page', '<html>502 Bad Gateway</html>', 'NotTheDocument', /no object that has a kind/],
-    ['when it is nothing', null, 'NotTheDocument', /no object that has a kind/],
-    ['when it is a Status', { kind: 'Status', apiVersion: 'v1' }, 'NotTheDocument', /of kind "Status"/],
-    ['when it is classic', { kind: 'APIGroupList', groups: [] }, 'NotTheDocument', /of kind "APIGroupList"/],
-    [
-      'when its version is unknown',
-      list([], { apiVersion: 'apidiscovery.k8s.io/v3' }),
-      'InvalidDocument',
-      /apiVersion/,
-    ],
-    ['when its items are missing', list(undefined), 'InvalidDocument', /items/],
-    ['when its items are no list', list({}), 'InvalidDocument', /items/],
-    ['when a group has no metadata', list([{ versions: [] }]), 'InvalidDocument', / at metadata/],
-    [
-      'when a group is called like a path',
-      list([{ metadata: { name: '../x' } }]),
-      'InvalidDocument',
-      / at metadata\.name/,
-    ],
-    [
-      'when a version has no name',
-      list([{ metadata: {}, versions: [{}] }]),
-      'InvalidDocument',
-      /versions\[0\]\.version/,
-    ],
+  const cases: readonly [name: string, document: unknown, message: RegExp][] = [
+    ['when it is a page', '<html>502 Bad Gateway</html>', /no object that has a kind/],
+    ['when it is nothing', null, /no object that has a kind/],
+    ['when it is a Status', { kind: 'Status', apiVersion: 'v1' }, /of kind "Status"/],
+    ['when it is classic', { kind: 'APIGroupList', groups: [] }, /of kind "APIGroupList"/],
+    ['when its version is unknown', list([], { apiVersion: 'apidiscovery.k8s.io/v3' }), /apiVersion/],
+    ['when its items are missing', list(undefined), /items/],
+    ['when its items are no list', list({}), /items/],
+    ['when a group has no metadata', list([{ versions: [] }]), / at metadata/],
+    ['when a group is called like a path', list([{ metadata: { name: '../x' } }]), / at metadata\.name/],
+    ['when a version has no name', list([{ metadata: {}, versions: [{}] }]), /versions\[0\]\.version/],
     [
       'when a version is called like a property of every object',
       list([{ metadata: {}, versions: [{ version: '__proto__' }] }]),
-      'InvalidDocument',
       /versions\[0\]\.version/,
     ],
     [
       'when a resource has no name',
       list([{ metadata: {}, versions: [{ version: 'v1', resources: [{ resource: '' }] }] }]),
-      'InvalidDocument',
       /resources\[0\]\.resource/,
     ],
     [
@@ -59,13 +42,12 @@ describe('a document is refused, with the reason,', () => {
       list([
         { metadata: {}, versions: [{ version: 'v1', resources: [{ resource: 'pods', verbs: 'get' }] }] },
       ]),
-      'InvalidDocument',
       /resources\[0\]\.verbs/,
     ],
   ];
-  for (const [name, document, code, message] of cases) {
+  for (const [name, document, message] of cases) {
     test(name, () => {
-      assert.throws(() => [...parseAggregated(document)], { name: 'DiscoveryDocumentError', code, message });
+      assert.throws(() => [...parseAggregated(document)], { name: 'DiscoveryDocumentError', message });
     });
   }
 });
@@ -128,7 +110,8 @@ test('a group or a version that no snapshot may have is refused, for one would c
     ['example.com', 'V1'],
   ]) {
     assert.throws(() => [...parseAggregated(list([{ metadata: { name }, versions: [{ version }] }]))], {
-      code: 'InvalidDocument',
+      name: 'DiscoveryDocumentError',
+      message: /broken in an item at/,
     });
   }
 });

@@ -142,7 +142,7 @@ const apiGroupDiscoveryList = v.object({
 export function* parseAggregated(document: unknown): Generator<APIGroupDiscovery> {
   const { items } = parseDocument('APIGroupDiscoveryList', apiGroupDiscoveryList, document);
   for (const item of items) {
-    yield parseWith(group, item, 'InvalidDocument', 'This APIGroupDiscoveryList is broken in an item at');
+    yield parseWith(group, item, 'This APIGroupDiscoveryList is broken in an item at');
   }
 }
 

@@ -104,22 +104,16 @@ describe('subresources', () => {
 test('classic documents of another kind, or broken, are refused', () => {
   const status = { kind: 'Status', apiVersion: 'v1' };
   for (const parse of [parseAPIVersions, parseAPIGroupList, parseAPIResourceList]) {
-    assert.throws(() => parse(status), { name: 'DiscoveryDocumentError', code: 'NotTheDocument' });
-    assert.throws(() => parse('404 page not found'), { code: 'NotTheDocument' });
+    assert.throws(() => parse(status), { name: 'DiscoveryDocumentError', message: /^This is no / });
+    assert.throws(() => parse('404 page not found'), /^DiscoveryDocumentError: This is no /);
   }
-  assert.throws(() => parseAPIVersions({ kind: 'APIVersions' }), {
-    code: 'InvalidDocument',
-    message: /versions/,
-  });
-  assert.throws(() => parseAPIGroupList({ kind: 'APIGroupList', groups: [{ name: '', versions: [] }] }), {
-    code: 'InvalidDocument',
-    message: /groups\[0\]\.name/,
-  });
+  assert.throws(() => parseAPIVersions({ kind: 'APIVersions' }), /versions/);
+  assert.throws(
+    () => parseAPIGroupList({ kind: 'APIGroupList', groups: [{ name: '', versions: [] }] }),
+    /groups\[0\]\.name/,
+  );
   assert.throws(
     () => parseAPIResourceList({ kind: 'APIResourceList', groupVersion: 'v1', resources: [{}] }),
-    {
-      code: 'InvalidDocument',
-      message: /resources\[0\]\.name/,
-    },
+    /resources\[0\]\.name/,
   );
 });

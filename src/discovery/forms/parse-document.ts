@@ -1,16 +1,9 @@
 import * as v from 'valibot';
 import { isDns1035Label, isDns1123Subdomain } from '../../apimachinery/names.ts';
-import { CodedError } from '../../runtime/errors.ts';
 import { isJsonObject, pathOf } from '../../runtime/validation.ts';
 
-export type DiscoveryDocumentErrorCode =
-  /** Something else altogether: an HTML page, a Status, a document of another kind. */
-  | 'NotTheDocument'
-  /** The document, but broken: cut off, or fields of the wrong type. */
-  | 'InvalidDocument';
-
 /** A discovery document that cannot be used. Never to be taken for "serves nothing". */
-export class DiscoveryDocumentError extends CodedError<DiscoveryDocumentErrorCode> {
+export class DiscoveryDocumentError extends Error {
   override readonly name = 'DiscoveryDocumentError';
 }
 
@@ -25,36 +18,32 @@ export function parseDocument<const Schema extends v.GenericSchema>(
   document: unknown,
 ): v.InferOutput<Schema> {
   if (!isJsonObject(document) || typeof document['kind'] !== 'string') {
-    throw new DiscoveryDocumentError(
-      'NotTheDocument',
-      `This is no ${kind}: it is no object that has a kind.`,
-    );
+    throw new DiscoveryDocumentError(`This is no ${kind}: it is no object that has a kind.`);
   }
   if (document['kind'] !== kind) {
     // The kind is foreign text: cut to the length of a name, and quoted.
     const given = JSON.stringify(document['kind'].slice(0, 60));
-    throw new DiscoveryDocumentError('NotTheDocument', `This is no ${kind} but of kind ${given}.`);
+    throw new DiscoveryDocumentError(`This is no ${kind} but of kind ${given}.`);
   }
-  return parseWith(schema, document, 'InvalidDocument', `This ${kind} is broken at`);
+  return parseWith(schema, document, `This ${kind} is broken at`);
 }
 
 /**
  * Reads a parsed JSON document of unknown origin.
  *
  * @param refusal how the message begins, before the place of the error
- * @throws {DiscoveryDocumentError} of that code, with the first error
+ * @throws {DiscoveryDocumentError} with the first error
  */
 export function parseWith<const Schema extends v.GenericSchema>(
   schema: Schema,
   document: unknown,
-  code: DiscoveryDocumentErrorCode,
   refusal: string,
 ): v.InferOutput<Schema> {
   // One error is enough: a hostile document could consist of nothing else.
   const result = v.safeParse(schema, document, { abortEarly: true });
   if (result.success) return result.output;
   const [issue] = result.issues;
-  throw new DiscoveryDocumentError(code, `${refusal} ${pathOf('', issue) || 'document'}: ${issue.message}.`);
+  throw new DiscoveryDocumentError(`${refusal} ${pathOf('', issue) || 'document'}: ${issue.message}.`);
 }
 
 /** A field that Go may leave out or, where it holds nothing, write as null. */

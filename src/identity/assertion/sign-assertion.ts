@@ -1,22 +1,22 @@
 import { base64url } from 'jose';
 import { type SigningKey, signPayload } from '../../snapshot/signing/seal.ts';
-import { assertionPayload, maximumAssertionLifetime, peerAssertionType } from './assertion-claims.ts';
+import { assertionPayload, peerAssertionType } from './assertion-claims.ts';
 import { type AssertionSigner, AssertionTooLargeError, maximumAssertionLength } from './assertion-signer.ts';
 
 export interface AssertionSignerOptions {
   readonly key: SigningKey;
   /** Who speaks: the `issuer` that the destinations have pinned the key for. */
   readonly issuer: string;
-  /** 1 to 60. Default 30. */
-  readonly lifetimeSeconds?: number;
   /** Milliseconds since the epoch. Default `Date.now`. */
   readonly clock?: () => number;
 }
 
+/** Seconds: clocks differ, and a request waits for its connection. */
+const lifetime = 30;
+
 /**
  * Signs peer assertions: who calls, for one request to one destination, for some seconds. The body is not
  * bound, for it is a stream that has not been read yet.
- * @throws {RangeError} for a lifetime that no destination would accept.
  *
  * @example
  * ```ts
@@ -33,14 +33,7 @@ export interface AssertionSignerOptions {
  * ```
  */
 export function createAssertionSigner(options: AssertionSignerOptions): AssertionSigner {
-  const { key, issuer, lifetimeSeconds = 30, clock = Date.now } = options;
-  if (
-    !Number.isInteger(lifetimeSeconds) ||
-    lifetimeSeconds < 1 ||
-    lifetimeSeconds > maximumAssertionLifetime
-  ) {
-    throw new RangeError(`An assertion lives from 1 to ${maximumAssertionLifetime} seconds.`);
-  }
+  const { key, issuer, clock = Date.now } = options;
   return {
     async sign({ user, destinationId, method, target, rerouted }) {
       const now = Math.floor(clock() / 1000);
@@ -49,7 +42,7 @@ export function createAssertionSigner(options: AssertionSignerOptions): Assertio
         aud: destinationId,
         iat: now,
         nbf: now,
-        exp: now + lifetimeSeconds,
+        exp: now + lifetime,
         // 128 random bits: unique without any bookkeeping, and not to be guessed.
         jti: base64url.encode(crypto.getRandomValues(new Uint8Array(16))),
         method,
