@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import fc from 'fast-check';
 import { snapshotOf } from '../../test/support/snapshot-builder.ts';
 import type {
   APIGroupDiscovery,
@@ -8,7 +9,7 @@ import type {
 } from '../snapshot/format/schema.ts';
 import { buildRoutingTable } from '../snapshot/routing-table/build-routing-table.ts';
 import { compareLeadership } from './forms/leadership.ts';
-import { type DiscoveryView, mergeDiscovery, namesInOrder, viewsOf } from './merge-discovery.ts';
+import { consensusOrder, type DiscoveryView, mergeDiscovery, viewsOf } from './merge-discovery.ts';
 
 function view(
   serverId: string,
@@ -61,7 +62,7 @@ describe('groups', () => {
       version: 'v1.29.9',
     });
     const newer = view('b', [group('apps', 'v1'), group('policy', 'v1')]);
-    assert.deepEqual(names([older, newer]), ['apps', 'policy', 'extra']);
+    assert.deepEqual(names([older, newer]), ['apps', 'extra', 'policy']);
   });
 
   test('begin with the legacy group', () => {
@@ -117,7 +118,7 @@ describe('a resource that servers describe differently', () => {
     assert.deepEqual(onlyResource([view('a', batchOf(old)), view('b', batchOf(young), leading)]), young);
   });
 
-  test('has the subresources of all, the leading server’s first, each with all its verbs', () => {
+  test('has the subresources of all, by name, each with all its verbs', () => {
     const one = jobs({ subresources: [{ subresource: 'status', verbs: ['get'] }] });
     const other = jobs({
       subresources: [
@@ -126,8 +127,8 @@ describe('a resource that servers describe differently', () => {
       ],
     });
     assert.deepEqual(onlyResource([view('a', batchOf(one)), view('b', batchOf(other))])?.subresources, [
-      { subresource: 'status', verbs: ['get', 'update'] },
       { subresource: 'scale', verbs: ['get'] },
+      { subresource: 'status', verbs: ['get', 'update'] },
     ]);
   });
 
@@ -211,14 +212,81 @@ test('discovery is not stale as a whole when the sync job could read no server a
   assert.deepEqual(staleness({ a: true }), [false]);
 });
 
-test('the leading list keeps its order, what only others have follows in theirs', () => {
-  const lists = [
+test('the leading list keeps its order, which need not be alphabetical', () => {
+  assert.deepEqual(
+    consensusOrder([
+      ['apps', 'events', 'autoscaling'],
+      ['autoscaling', 'apps'],
+    ]),
     ['apps', 'events', 'autoscaling'],
-    ['autoscaling', 'zoo', 'apps', 'batch'],
-    ['batch', 'a'],
-  ];
-  assert.deepEqual(namesInOrder(lists), ['apps', 'events', 'autoscaling', 'zoo', 'batch', 'a']);
-  assert.deepEqual(namesInOrder([]), []);
+  );
+});
+
+test('what only another list has goes behind the neighbour it has there', () => {
+  assert.deepEqual(
+    consensusOrder([
+      ['apps', 'policy'],
+      ['apps', 'batch', 'policy', 'zoo'],
+    ]),
+    ['apps', 'batch', 'policy', 'zoo'],
+  );
+  assert.deepEqual(consensusOrder([['policy'], ['batch', 'policy']]), ['batch', 'policy']);
+});
+
+test('among names its list does not know it goes by name, so that sorted lists stay sorted', () => {
+  assert.deepEqual(
+    consensusOrder([
+      ['a', 'c', 'e'],
+      ['a', 'b'],
+      ['a', 'd'],
+    ]),
+    ['a', 'b', 'c', 'd', 'e'],
+  );
+});
+
+test('no lists give no names', () => {
+  assert.deepEqual(consensusOrder([]), []);
+});
+
+const names = fc.array(fc.constantFrom(...'abcdefghij'));
+
+test('every name comes once, and the names of the leading list in its order', () => {
+  fc.assert(
+    fc.property(fc.array(names, { minLength: 1 }), (lists) => {
+      const order = consensusOrder(lists);
+      assert.deepEqual(order.toSorted(), [...new Set(lists.flat())].sort());
+      const leading = new Set(lists[0]);
+      assert.deepEqual(
+        order.filter((name) => leading.has(name)),
+        [...leading],
+      );
+    }),
+  );
+});
+
+test('lists that are all sorted give a sorted list', () => {
+  fc.assert(
+    fc.property(fc.array(names), (lists) => {
+      const sorted = lists.map((list) => [...new Set(list)].sort());
+      assert.deepEqual(consensusOrder(sorted), [...new Set(sorted.flat())].sort());
+    }),
+  );
+});
+
+test('two lists that do not contradict each other both keep their order', () => {
+  const shuffled = fc.shuffledSubarray([...'abcdefghij'], { minLength: 10 });
+  fc.assert(
+    fc.property(shuffled, names, names, (total, one, two) => {
+      const lists = [one, two].map((list) => total.filter((name) => list.includes(name)));
+      const order = consensusOrder(lists);
+      for (const list of lists) {
+        assert.deepEqual(
+          order.filter((name) => list.includes(name)),
+          list,
+        );
+      }
+    }),
+  );
 });
 
 for (const [rule, versions, order] of [

@@ -15,10 +15,10 @@ import type { DiscoveryPath } from './forms/discovery-path.ts';
 import { type DocumentForm, type EncodedDocument, jsonDocument } from './forms/encoded-document.ts';
 import { hasOpenApiV3Index, openApiV3Index, openApiV3UrlsOf } from './forms/openapi-v3-index.ts';
 import {
+  consensusOrder,
   type DiscoveryView,
   type MergedDiscovery,
   mergeSteps,
-  namesInOrder,
   storageVersionHashKey,
   viewsOf,
 } from './merge-discovery.ts';
@@ -322,14 +322,14 @@ function withChanges(
   ];
 }
 
-/** Groups and versions where the server has put them, what it does not list behind them. */
+/** Groups and versions where the server has put them; what it does not list follows its neighbour. */
 function inOrderOf(groups: readonly APIGroupDiscovery[], says: OwnDocument): readonly APIGroupDiscovery[] {
   if (says.kind !== 'groups') return groups;
   const [own, listed] = [groupsByName(groups), groupsByName(says.groups)];
-  return namesInOrder([[...listed.keys()], [...own.keys()]]).flatMap((name) => {
+  return consensusOrder([[...listed.keys()], [...own.keys()]]).flatMap((name) => {
     const [group, first] = [own.get(name), listed.get(name)];
     if (group === undefined || first === undefined) return group ?? [];
-    const versions = namesInOrder([namesOf(first), namesOf(group)]);
+    const versions = consensusOrder([namesOf(first), namesOf(group)]);
     return { ...group, versions: versions.flatMap((each) => versionOf(group, each) ?? []) };
   });
 }
