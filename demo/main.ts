@@ -2,7 +2,6 @@
 /** The demo: `npm start`. */
 import { parseArgs } from 'node:util';
 import { parseDuration } from '../src/node/configuration/setting-types.ts';
-import { runDemoCommand } from './index.ts';
 
 const usage = `Usage: npm start -- [flags]
 
@@ -45,6 +44,8 @@ try {
     if (interval === 0)
       throw new WrongUsage(`--upgrade-interval must be a duration such as 10s, not "${upgradeInterval}"`);
     if (!upgrade && upgradeInterval !== undefined) throw new WrongUsage('--upgrade-interval needs --upgrade');
+    // Once the flags are known to be right: it takes as long to load as all else here.
+    const { runDemoCommand } = await import('./index.ts');
     await runDemoCommand({
       directory,
       upgradeInterval: upgrade ? interval : undefined,

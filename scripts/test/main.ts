@@ -5,20 +5,21 @@
  */
 import { globSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { runSuites, type SuitesRun } from './run-suites.ts';
+import { partOf, runSuites, type SuitesRun } from './run-suites.ts';
 
 /** Suites with this ending run in `npm run test:all` only: each takes many seconds, and rarely breaks. */
 const slowEnding = '.slow.test.ts';
 /**
- * A folder's suites share one process, which loads the product once for all of them. Where they wait more than they
- * compute, they are dealt out to several processes, which wait beside each other: this many files to each.
+ * The suites of a part (`src/cli`, with the folders in it) share a process, which loads the product once for all of them:
+ * this many files to each process. Where they wait more than they compute, fewer: the processes wait beside each other.
  */
 const filesPerProcess: Readonly<Record<string, number>> = { test: 4, 'test/security': 6, 'test/faults': 5 };
+const mostFilesPerProcess = 15;
 /** What has a process of its own: it measures the memory of its process, or builds a Worker in a hook. */
 const ownProcess =
-  /^test\/(?:worker\/.*|faults\/(?:many|server)-faults|security\/(?:.*-floods|http2-reset-uploads|overload|snapshot-push))\.test\.ts$/;
+  /^test\/(?:worker\/.*|faults\/server-faults|security\/(?:.*-floods|http2-reset-uploads|overload|snapshot-push))\.test\.ts$/;
 /** One more than there are cores: suites wait as well as compute. */
 const runsAtOnce = availableParallelism() + 1;
 
@@ -45,12 +46,13 @@ const total = (key: 'passed' | 'failed' | 'skipped') => runs.reduce((sum, run) =
 console.log(`${total('passed')} passed, ${total('failed')} failed, ${total('skipped')} skipped`);
 process.exitCode = failed.length === 0 ? 0 : 1;
 
-/** Files that share a process; the largest groups first, so that none is left to run alone at the end. */
+/** Files that share a process; those that take the longest first, so that none is left to run alone at the end. */
 function together(paths: readonly string[]): string[][] {
-  const groups = Map.groupBy(paths, (path) => (ownProcess.test(path) ? path : dirname(path)));
+  const groups = Map.groupBy(paths, (path) => (ownProcess.test(path) ? path : partOf(path)));
+  const takesLong = ([path = '']: readonly string[]) => Number(path.startsWith('test/'));
   return [...groups]
-    .flatMap(([folder, group]) => dealtOut(group, filesPerProcess[folder] ?? group.length))
-    .sort((one, other) => other.length - one.length);
+    .flatMap(([part, group]) => dealtOut(group, filesPerProcess[part] ?? mostFilesPerProcess))
+    .sort((one, other) => takesLong(other) - takesLong(one) || other.length - one.length);
 }
 
 /** As cards are, so that neighbours, which often wait for the same, are in different groups. */

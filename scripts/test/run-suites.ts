@@ -7,7 +7,7 @@ import type { Results } from './results-reporter.ts';
 
 /** What one run of `node --test` has given. */
 export interface SuitesRun extends Results {
-  /** The file, or the folder of the files and how many they are. */
+  /** The file, or the part that the files are of and how many they are. */
   readonly name: string;
   readonly seconds: number;
   /** All that was written, by the reporter and by the tests. */
@@ -17,10 +17,15 @@ export interface SuitesRun extends Results {
 /** What keeps a process alive behind its tests is found by this. Milliseconds. */
 const longestRun = 600_000;
 
+/** `src/cli` of everything in it. */
+export function partOf(path: string): string {
+  return dirname(path).split('/').slice(0, 2).join('/');
+}
+
 /** Runs files of tests in one process. */
 export async function runSuites(root: string, paths: readonly string[]): Promise<SuitesRun> {
   const [first = ''] = paths;
-  const name = paths.length === 1 ? first : `${dirname(first)} (${paths.length} files)`;
+  const name = paths.length === 1 ? first : `${partOf(first)} (${paths.length} files)`;
   const directory = await mkdtemp(join(tmpdir(), 'mixed-version-proxy-tests-'));
   const resultsFile = join(directory, 'results.json');
   try {

@@ -27,7 +27,7 @@ test("the reader's certificate and kubeconfig are made as the page says, and not
     .flatMap(commandsOf)
     .map((shown) => ({ ...shown, command: shown.command.replaceAll('/etc/kubernetes/pki', pki) }));
   const environment = { PATH: process.env['PATH'] ?? '', HOME: directory };
-  const results = await runInShell(commands, { directory: made, environment, timeout: 60_000 });
+  const results = await runInShell(commands, { directory: made, environment, timeout: 120_000 });
   assert.ok(results.length > 0);
   for (const { command, exitCode, written } of results) assert.equal(exitCode, 0, `${command}\n${written}`);
 

@@ -57,7 +57,7 @@ const commandsElsewhere: readonly Row[] = [
   // Builds and suites.
   { command: /npm run package/, test: 'test/package/package.slow.test.ts' },
   { command: /npm run (?:dev:edge|edge:workerd)|KUBECONFIG=\.demo/, test: 'test/e2e/edge.test.ts' },
-  { command: /npm run build:worker/, test: 'test/worker/wrangler.test.ts' },
+  { command: /npm run build:worker/, test: 'test/worker/wrangler.slow.test.ts' },
   { command: /npm start -- --upgrade/, test: 'test/demo/upgrade.slow.test.ts' },
   { command: /npm start/, test: 'test/e2e/demo.test.ts' },
   { command: /npm install --global/, why: ofHost },

@@ -30,7 +30,7 @@ test('the API server behind the router is asked by the very command of the page'
   const [result] = await runInShell([{ ...shown, command }], {
     directory: node.root,
     environment,
-    timeout: 60_000,
+    timeout: 120_000,
   });
   assert.ok(result);
   assert.equal(result.exitCode, 0, result.written);
@@ -50,7 +50,7 @@ test('kube-apiserver is moved back by the edit of the page, whoever has moved it
   const [result] = await runInShell([{ ...shown, command }], {
     directory: node.root,
     environment,
-    timeout: 60_000,
+    timeout: 120_000,
   });
   assert.ok(result);
   assert.equal(result.exitCode, 0, result.written);

@@ -57,7 +57,7 @@ async function runPage(page: Page, declaration: RunDeclaration, directory: strin
     // As every process of the tests (scripts/test/run-suites.ts).
     ...(compileCache !== undefined && { NODE_COMPILE_CACHE: compileCache }),
   };
-  const results = await runInShell(commands, { directory, environment, timeout: 60_000 });
+  const results = await runInShell(commands, { directory, environment, timeout: 120_000 });
   for (const [index, result] of results.entries()) {
     const where = `${page.path}:${result.line}: ${result.command}`;
     if (commands[index]?.isShown === true) assertShown(where, result);

@@ -105,7 +105,7 @@ test('every file that cannot be used, and every variable, is told at once, befor
   const file = (name: string) => join(directory, name);
   const run = () => {
     const args = [join(root, 'scripts/edge/run-edge.ts'), '--config', path];
-    const { status, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8', timeout: 30_000 });
+    const { status, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8', timeout: 120_000 });
     return { status, lines: stderr.trimEnd().split('\n') };
   };
   const configuration = {
@@ -152,7 +152,7 @@ test('a faulty configuration ends the command with 2 and every fault, and shows 
   const run = () =>
     spawnSync(process.execPath, [join(root, 'scripts/edge/run-edge.ts'), '--config', path], {
       encoding: 'utf8',
-      timeout: 30_000,
+      timeout: 120_000,
     });
   await writeFile(path, JSON.stringify({ kind: 'EdgeConfiguration', listen: 6443 }));
   const faulty = run();

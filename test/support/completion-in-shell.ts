@@ -25,7 +25,7 @@ async function linesOf(command: string, args: readonly string[]): Promise<readon
     cwd: join(directory, 'files'),
     // Whatever a shell keeps for next time, it keeps there.
     env: { ...process.env, HOME: directory },
-    timeout: 20_000,
+    timeout: 120_000,
   });
   return stdout.split('\n').filter((line) => line !== '');
 }

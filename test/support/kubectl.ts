@@ -75,7 +75,7 @@ export function runKubectl(
     const child = execFile(
       kubectl.path,
       ['--request-timeout=30s', ...args],
-      { env: kubectlEnvironment(kubectl, home), timeout: 60_000 },
+      { env: kubectlEnvironment(kubectl, home), timeout: 120_000 },
       (error, stdout, stderr) => {
         const code = error === null ? 0 : typeof error.code === 'number' ? error.code : 1;
         resolve({ code, stdout, stderr });

@@ -62,7 +62,7 @@ describe('the life of the server', () => {
     },
   };
   for (const [what, open] of Object.entries(quiet)) {
-    test(`closing does not wait for ${what}`, { timeout: 30_000 }, async (context) => {
+    test(`closing does not wait for ${what}`, { timeout: 60_000 }, async (context) => {
       const { port, server } = await start(context, mirror);
       await open(context, port);
       await server.close(120_000);

@@ -61,7 +61,7 @@ async function dryRun(outdir: string): Promise<typeof uploaded> {
   const { stdout } = await promisify(execFile)(
     process.execPath,
     [wrangler, 'deploy', '--dry-run', '--outdir', outdir],
-    { cwd: root, env: { ...process.env, WRANGLER_SEND_METRICS: 'false' }, timeout: 60_000 },
+    { cwd: root, env: { ...process.env, WRANGLER_SEND_METRICS: 'false' }, timeout: 120_000 },
   );
   return { stdout, directory: outdir };
 }
