@@ -133,16 +133,21 @@ function ownPaths(
       ? statusResponse('NotFound', 'this runtime keeps no history: a process of its own does')
       : Response.json(history.view()),
   );
-  app.get('/v1/explain', (context) => {
-    const { method = 'GET', url } = context.req.query();
+  app.get('/v1/explain', async ({ req, var: { inbound } }) => {
+    const { method = 'GET', url } = req.query();
     if (url === undefined) {
       return statusResponse('BadRequest', 'name the request to explain: ?method=GET&url=/apis/batch/v1/jobs');
     }
-    return Response.json(explain({ method, url }));
+    const explanation = explain({ method, url });
+    const headers = { vary: 'accept' };
+    if (firstHeader(inbound.headers, 'accept') !== 'text/plain')
+      return Response.json(explanation, { headers });
+    const { explanationText } = await import('./dashboard/wording/explanation-text.ts');
+    const text = explanationText({ method, url }, explanation, source.current(), options.local?.id);
+    return new Response(text, { headers: { ...headers, 'content-type': 'text/plain; charset=utf-8' } });
   });
   const pageState = (): PageState => ({
     status: status(),
-    table: source.current(),
     lastProbe: (id) => health?.report(id)?.lastProbe,
     history: history?.view(),
     now: clock(),

@@ -67,6 +67,22 @@ test('explain sees what requests see of a local server that was lost, before it 
   assert.equal(transport.sent.at(-1)?.destination.kind, 'peer');
 });
 
+test('explain is a text for people who ask for one', async () => {
+  const { app } = await testApp({ connection: admin, snapshot: mixedCluster });
+  const ask = (url: string, accept: string) =>
+    app.request(`https://router.example/.mixed-version-proxy/v1/explain?${new URLSearchParams({ url })}`, {
+      headers: { accept },
+    });
+  const text = await ask('/api/v1/pods?x=\u001b', 'text/plain');
+  assert.equal(text.headers.get('content-type'), 'text/plain; charset=utf-8');
+  assert.match(
+    await text.text(),
+    new RegExp(`^Request: +GET /api/v1/pods\\?x=\\?$[^]*^Seen from: +${localId}$`, 'm'),
+  );
+  const json = await ask('/readyz', '*/*');
+  assert.match(((await json.json()) as { notes: string[] }).notes.join(), /the router serves \/readyz/);
+});
+
 test('status shows the certificates that the runtime knows of, and what is wrong with them', async () => {
   const certificate = {
     name: 'tls-cert-file',

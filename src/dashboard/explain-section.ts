@@ -48,14 +48,15 @@ export function explanationFragment(
   const { request, explanation } = explained;
   return html`<div id="explanation" data-method="${request.method}" data-url="${request.url}">
 <p id="explanation-outcome" role="status">${outcome(explanation, state, hostnames)}</p>
-<p class="muted">${request.method} <span class="name">${request.url}</span>, ${state.table === undefined ? 'without a snapshot' : html`by the snapshot of ${timeOfDay(state.table.createdAt)}`}</p>
+<p class="muted">${request.method} <span class="name">${request.url}</span>, ${state.status.snapshot === null ? 'without a snapshot' : html`by the snapshot of ${timeOfDay(Date.parse(state.status.snapshot.createdAt))}`}</p>
 ${details(explanation, hostnames)}
 </div>`;
 }
 
-function outcome(explanation: Explanation, { status, table }: PageState, hostnames: Hostnames): Markup {
+function outcome(explanation: Explanation, { status }: PageState, hostnames: Hostnames): Markup {
   const { requestInfo, reason } = explanation;
-  const extension = table?.extension(requestInfo?.apiGroup ?? '', requestInfo?.apiVersion ?? '');
+  const groupVersion = `${requestInfo?.apiGroup}/${requestInfo?.apiVersion}`;
+  const extension = status.snapshot?.extensionApis.find((each) => each.groupVersion === groupVersion);
   const { kind, text, detail } = outcomeOf(explanation, {
     localServerId: status.serverId,
     localServerIsDown: status.localServer?.status === 'unhealthy',

@@ -1,6 +1,6 @@
 import { html, raw } from 'hono/html';
+import { countDiffering } from '../own-paths/status/router-status.ts';
 import { clientScript, clientStyle } from './client-assets.ts';
-import { clusterView } from './cluster-view.ts';
 import { differencesSection, unchangedDifferences } from './differences-section.ts';
 import { type Explained, explainSection, explanationFragment } from './explain-section.ts';
 import { timelineSection } from './history/timeline-section.ts';
@@ -12,12 +12,13 @@ import { summarySection } from './summary-section.ts';
 import { unserved, unservedSection } from './unserved.ts';
 import { nextStop, upgradeProgress } from './upgrade-progress.ts';
 import { upgradeSection } from './upgrade-section.ts';
-import { versionColours } from './wording/display-names.ts';
+import { upgradeState } from './upgrade-state.ts';
+import { hostnamesOf, versionColours } from './wording/display-names.ts';
 import type { Markup } from './wording/markup.ts';
 
 export function pageDocument(state: PageState, explained: Explained | undefined): Markup {
   const { serverId } = state.status;
-  const { hostnames } = clusterView(state.table);
+  const hostnames = hostnamesOf(state.status);
   const router = serverId === null ? 'Gateway' : (hostnames.get(serverId) ?? serverId);
   const { overview, navigation } = liveParts(state, undefined);
   return html`<!doctype html>
@@ -60,23 +61,23 @@ export function liveFragment(
   explained: Explained | undefined,
 ): Markup {
   const { overview, navigation } = liveParts(state, knownGeneration);
-  const { hostnames } = clusterView(state.table);
+  const hostnames = hostnamesOf(state.status);
   return html`${navigation}${overview}${explained === undefined ? '' : explanationFragment(explained, state, hostnames)}`;
 }
 
 function liveParts(state: PageState, knownGeneration: number | undefined) {
-  const { table, status, history, now } = state;
-  const view = clusterView(table);
-  const { columns, matrix, upgrade, hostnames } = view;
-  const without = unserved(columns, matrix, status.servers);
+  const { status, history, now } = state;
+  const hostnames = hostnamesOf(status);
+  const upgrade = upgradeState(status);
+  const without = unserved(status);
   const progress = upgradeProgress(upgrade, history?.timeline ?? []);
-  const next = nextStop(progress, columns, matrix, status.servers, hostnames);
+  const next = nextStop(progress, status, hostnames);
   const colourOf = versionColours([
     ...upgrade.shares.map(({ version }) => version),
     ...(history?.versions.map(({ version }) => version) ?? []),
   ]);
-  const isKnown = knownGeneration !== undefined && knownGeneration === table?.generation;
-  const differs = matrix.differingRows > 0;
+  const isKnown = knownGeneration !== undefined && knownGeneration === status.snapshot?.generation;
+  const differs = countDiffering(status.served) > 0;
   // Each with its name in the navigation, in the order of the page. Those that have nothing to show are empty.
   const sections: readonly Section[] = [
     ['servers', 'API servers', serversSection(state, hostnames, next)],
@@ -86,14 +87,14 @@ function liveParts(state: PageState, knownGeneration: number | undefined) {
     [
       'differences',
       'What differs',
-      differs && isKnown ? unchangedDifferences() : differencesSection(columns, matrix, hostnames),
+      differs && isKnown ? unchangedDifferences() : differencesSection(status, hostnames),
     ],
   ];
   const listed = [...sections, ['explain', 'Explain', html`form`] as const];
   return {
-    overview: html`<div id="overview" data-now="${now}" data-generation="${table?.generation ?? ''}">
+    overview: html`<div id="overview" data-now="${now}" data-generation="${status.snapshot?.generation ?? ''}">
 ${unservedSection(without, status)}
-${upgradeSection(state, { view, progress, next, without }, colourOf)}
+${upgradeSection(state, { upgrade, hostnames, progress, next, without }, colourOf)}
 ${summarySection(state, upgrade, without, hostnames)}
 ${sections.map(([, , section]) => section)}
 </div>`,

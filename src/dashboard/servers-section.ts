@@ -4,10 +4,11 @@ import type { ProbeOutcome } from '../health/health-state.ts';
 import type { HistoryView } from '../own-paths/history/history-view.ts';
 import { isUsable, respondingVersion } from '../own-paths/status/router-status.ts';
 import type { RouterStatus } from '../own-paths/status/status-schema.ts';
+import { compareNames } from '../runtime/compare-names.ts';
 import { latencyText, numberCell } from './history/traffic-section.ts';
 import type { PageState } from './page-state.ts';
 import type { NextStop } from './upgrade-progress.ts';
-import { compareNames, displayName, type Hostnames } from './wording/display-names.ts';
+import { displayName, type Hostnames } from './wording/display-names.ts';
 import { age, badge, count, type Markup, stackingTable, versionMarkup } from './wording/markup.ts';
 
 type ListedServer = RouterStatus['servers'][number];
@@ -35,7 +36,7 @@ export function serversSection(state: PageState, hostnames: Hostnames, next: Nex
   const folded = folds ? sorted.filter((server) => !isWorthALook(server)) : [];
   return html`<section id="servers" class="card" aria-labelledby="servers-heading">
 <h2 id="servers-heading">API servers</h2>
-${servers.length === 0 ? html`<p class="muted">None is known${state.table === undefined ? ': there has been no snapshot yet' : ''}.</p>` : ''}
+${servers.length === 0 ? html`<p class="muted">None is known${state.status.snapshot === null ? ': there has been no snapshot yet' : ''}.</p>` : ''}
 ${shown.length === 0 ? '' : serversTable('API servers', shown, state, hostnames, marks)}
 ${
   folded.length === 0

@@ -2,10 +2,10 @@ import { textResponse } from '../apimachinery/content-coding.ts';
 import type { Explanation, RequestToExplain } from '../proxy/explain.ts';
 import { ownPathsPrefix } from '../request/own-path-target.ts';
 import { clientScript, clientStyle } from './client-assets.ts';
-import { clusterView } from './cluster-view.ts';
 import { explanationFragment } from './explain-section.ts';
 import { liveFragment, pageDocument } from './page-document.ts';
 import type { PageState } from './page-state.ts';
+import { hostnamesOf } from './wording/display-names.ts';
 import type { Markup } from './wording/markup.ts';
 
 export interface StatusPageSources {
@@ -41,7 +41,7 @@ export async function statusPage(
       return respond(liveFragment(state(), generationOf(query['generation']), explained), fragmentHeaders);
     case `${ownPathsPrefix}/explanation`: {
       const now = state();
-      return respond(explanationFragment(explained, now, clusterView(now.table).hostnames), fragmentHeaders);
+      return respond(explanationFragment(explained, now, hostnamesOf(now.status)), fragmentHeaders);
     }
     default:
       return undefined;

@@ -1,10 +1,11 @@
 import { html } from 'hono/html';
 import type { RouterStatus } from '../own-paths/status/status-schema.ts';
 import { firstExpiry } from '../own-paths/status/status-sources.ts';
-import type { UpgradeState } from './cluster-view.ts';
+import { compareNames } from '../runtime/compare-names.ts';
 import type { PageState } from './page-state.ts';
 import type { Unserved } from './unserved.ts';
-import { compareNames, displayName, type Hostnames, withDisplayNames } from './wording/display-names.ts';
+import type { UpgradeState } from './upgrade-state.ts';
+import { displayName, type Hostnames, withDisplayNames } from './wording/display-names.ts';
 import { age, badge, count, type Markup, timeOfDay } from './wording/markup.ts';
 
 /** How the router is doing, in one sentence that is read out when it changes, and in a few facts. */
@@ -14,8 +15,8 @@ export function summarySection(
   without: Unserved,
   hostnames: Hostnames,
 ): Markup {
-  const { status, table } = state;
-  const cluster = table?.snapshot.metadata.cluster;
+  const { status } = state;
+  const cluster = status.snapshot?.cluster ?? null;
   return html`<section id="summary" aria-labelledby="summary-heading">
 <h2 id="summary-heading" class="visually-hidden">Summary</h2>
 <p role="status" class="visually-hidden">${sentence(state, upgrade, without)}</p>
@@ -24,7 +25,7 @@ export function summarySection(
 <div><dt>Readiness</dt><dd>${readiness(state)}</dd></div>
 <div><dt>API servers</dt><dd>${servers(status)}</dd></div>
 <div><dt>Cluster read</dt><dd>${snapshot(state)}</dd></div>
-${expiry(state)}<div><dt>Cluster</dt><dd>${cluster === undefined ? html`<span class="muted">not named</span>` : html`<b>${cluster}</b>`}
+${expiry(state)}<div><dt>Cluster</dt><dd>${cluster === null ? html`<span class="muted">not named</span>` : html`<b>${cluster}</b>`}
 <span class="detail">seen by ${status.form === 'gateway' ? 'a gateway' : html`the router at <span class="name">${displayName(status.serverId ?? '', hostnames)}</span>`}</span></dd></div>
 </dl>
 ${notices(state, hostnames)}
@@ -85,14 +86,16 @@ function serversBadge(present: number, healthy: number, unhealthy: number): Mark
   return healthy > 0 ? badge('good', `${healthy} healthy`) : badge('neutral', count(present, 'server'));
 }
 
-function snapshot({ status, table, now }: PageState): Markup {
-  if (status.snapshot === null || table === undefined) {
+function snapshot({ status, now }: PageState): Markup {
+  if (status.snapshot === null) {
     const advice =
       status.embeddedSync === null ? 'Is the sync job running?' : 'The router reads the cluster itself.';
     return html`${badge('warning', 'None yet')}<span class="detail">${advice}</span>`;
   }
   const { embeddedSync } = status;
-  const readAt = embeddedSync === null ? table.createdAt : Date.parse(embeddedSync.lastReadAt ?? '');
+  const readAt = Date.parse(
+    embeddedSync === null ? status.snapshot.createdAt : (embeddedSync.lastReadAt ?? ''),
+  );
   return html`${status.snapshot.old ? badge('warning', 'Old') : ''} <b>${Number.isNaN(readAt) ? 'before this router started' : html`${age(readAt, now)} ago`}</b>
 <span class="detail">${embeddedSync === null ? 'by a sync job, which pushes it' : 'by this router'}</span>`;
 }

@@ -1,9 +1,7 @@
 import { html } from 'hono/html';
 import { groupVersionString } from '../apimachinery/group-version.ts';
-import { isUsable, type ListedServer } from '../own-paths/status/router-status.ts';
+import { isUsable } from '../own-paths/status/router-status.ts';
 import type { RouterStatus } from '../own-paths/status/status-schema.ts';
-import type { ServedMatrix } from './served-matrix.ts';
-import type { ServerColumn } from './server-columns.ts';
 import { badge, count, type Markup, resourceMarkup } from './wording/markup.ts';
 
 /** A resource, or a subresource of one, that no healthy server serves. */
@@ -22,16 +20,12 @@ export interface Unserved {
 }
 
 /** What requests get a 503 for: no server that serves it is usable. Pure. */
-export function unserved(
-  columns: readonly ServerColumn[],
-  matrix: ServedMatrix,
-  servers: readonly ListedServer[],
-): Unserved {
+export function unserved({ served, servers }: Pick<RouterStatus, 'served' | 'servers'>): Unserved {
   const usable = new Set(servers.filter(isUsable).map(({ id }) => id));
-  const isUp = columns.map(({ servers: those }) => those.some(({ id }) => usable.has(id)));
-  if (columns.length === 0 || !isUp.includes(false)) return { everything: false, resources: [] };
+  const isUp = (served?.columns ?? []).map(({ servers: those }) => those.some((id) => usable.has(id)));
+  if (served === null || !isUp.includes(false)) return { everything: false, resources: [] };
   if (!isUp.includes(true)) return { everything: true, resources: [] };
-  const resources = matrix.differing.flatMap(({ group, rows }) =>
+  const resources = served.differing.flatMap(({ group, rows }) =>
     rows
       .filter(({ cells }) => !cells.some((cell, column) => cell !== 'missing' && isUp[column] === true))
       .map(({ version, resource, subresource }) => ({ group, version, resource, subresource })),

@@ -1,10 +1,10 @@
 import { compareServerVersions, minorVersion } from '../apimachinery/server-version.ts';
 import type { HistoryView } from '../own-paths/history/history-view.ts';
-import { isUsable, type ListedServer } from '../own-paths/status/router-status.ts';
-import type { UpgradeState } from './cluster-view.ts';
-import type { ServedMatrix } from './served-matrix.ts';
-import type { ServerColumn } from './server-columns.ts';
-import { compareNames, displayName, type Hostnames } from './wording/display-names.ts';
+import { isUsable } from '../own-paths/status/router-status.ts';
+import type { RouterStatus } from '../own-paths/status/status-schema.ts';
+import { compareNames } from '../runtime/compare-names.ts';
+import type { UpgradeState } from './upgrade-state.ts';
+import { displayName, type Hostnames } from './wording/display-names.ts';
 
 type Timeline = HistoryView['timeline'];
 
@@ -95,20 +95,18 @@ export type NextStop =
 /** `undefined` while no server waits for an upgrade. Pure. */
 export function nextStop(
   progress: UpgradeProgress | undefined,
-  columns: readonly ServerColumn[],
-  { differing }: Pick<ServedMatrix, 'differing'>,
-  servers: readonly (ListedServer & { readonly stale: boolean })[],
+  { served, servers }: Pick<RouterStatus, 'served' | 'servers'>,
   hostnames: Hostnames,
 ): NextStop | undefined {
-  if (progress === undefined) return undefined;
+  if (progress === undefined || served === null) return undefined;
   if (servers.some((server) => server.stale || !isUsable(server))) return { kind: 'wait' };
-  const waiting = columns.flatMap((column, index) => {
-    if ([column.version, minorVersion(column.version)].includes(progress.to)) return [];
-    const onlyHere = differing
+  const waiting = served.columns.flatMap(({ version, servers: those }, index) => {
+    if ([version, minorVersion(version ?? undefined)].includes(progress.to)) return [];
+    const onlyHere = served.differing
       .flatMap(({ rows }) => rows)
       .filter(({ cells }) => cells.every((cell, other) => (cell === 'missing') !== (other === index)));
-    const resources = column.servers.length > 1 ? 0 : onlyHere.length;
-    return column.servers.map(({ id }) => ({ id, resources }));
+    const resources = those.length > 1 ? 0 : onlyHere.length;
+    return those.map((id) => ({ id, resources }));
   });
   const [next] = waiting.sort(
     (left, right) =>

@@ -1,18 +1,13 @@
 import { html } from 'hono/html';
-import { isUsable } from '../own-paths/status/router-status.ts';
+import { countDiffering, isUsable } from '../own-paths/status/router-status.ts';
 import type { RouterStatus } from '../own-paths/status/status-schema.ts';
-import type { ClusterView, UpgradeState } from './cluster-view.ts';
+import { compareNames } from '../runtime/compare-names.ts';
 import type { PageState } from './page-state.ts';
 import type { Unserved } from './unserved.ts';
 import { type NextStop, type UpgradeProgress, upgradeDone } from './upgrade-progress.ts';
+import type { UpgradeState } from './upgrade-state.ts';
 import { reroutingText } from './wording/decision-text.ts';
-import {
-  compareNames,
-  displayName,
-  type Hostnames,
-  shortVersion,
-  type VersionColours,
-} from './wording/display-names.ts';
+import { displayName, type Hostnames, shortVersion, type VersionColours } from './wording/display-names.ts';
 import { badge, count, type Markup, timeOfDay } from './wording/markup.ts';
 import { preferenceText } from './wording/preferred-version-text.ts';
 
@@ -21,7 +16,8 @@ const namedAtMost = 5;
 
 /** What the headline of the page depends on, besides the state. */
 export interface UpgradeMoment {
-  readonly view: ClusterView;
+  readonly upgrade: UpgradeState;
+  readonly hostnames: Hostnames;
   readonly progress: UpgradeProgress | undefined;
   readonly next: NextStop | undefined;
   readonly without: Unserved;
@@ -30,7 +26,7 @@ export interface UpgradeMoment {
 /** Where the cluster is on its way from version to version, and what can be done next. Empty while no server is known. */
 export function upgradeSection(
   { status, history }: Pick<PageState, 'status' | 'history'>,
-  { view: { upgrade, matrix, hostnames }, progress, next, without }: UpgradeMoment,
+  { upgrade, hostnames, progress, next, without }: UpgradeMoment,
   colourOf: VersionColours,
 ): Markup {
   const { state, shares, servers, departed } = upgrade;
@@ -38,7 +34,13 @@ export function upgradeSection(
   const away = status.servers.filter((server) => !isUsable(server));
   const preference = preferenceText(status);
   const done = upgradeDone(upgrade, history?.timeline ?? []);
-  const differences = differencesText(upgrade, matrix.differingRows, status, without, away.length > 0);
+  const differences = differencesText(
+    upgrade,
+    countDiffering(status.served),
+    status,
+    without,
+    away.length > 0,
+  );
   return html`<section id="upgrade" class="card upgrade ${state}${away.length > 0 ? ' trouble' : ''}" aria-labelledby="upgrade-heading">
 <h2 id="upgrade-heading">${heading(upgrade, progress, away.length)}</h2>
 ${servers === 0 ? '' : bar(upgrade, colourOf)}

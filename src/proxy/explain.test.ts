@@ -10,7 +10,6 @@ import { type ExplainContext, type Explanation, explainRequest } from './explain
 const createdAt = '2026-01-01T00:00:00Z';
 const context: ExplainContext = {
   serverId: 'cp-a',
-  fromVerifiedPeer: false,
 };
 let table: RoutingTable;
 
@@ -108,20 +107,6 @@ describe('explaining a request', () => {
     );
     assert.equal(explain('GET', 'https://10.0.0.1:6443').requestInfo?.path, '/');
     assert.equal(explain('GET', 'HTTPS://host?x=y').requestInfo?.path, '/');
-  });
-
-  it('counts the reroute mark only from a verified peer', () => {
-    const marked = {
-      method: 'GET',
-      url: '/apis/batch/v1/jobs',
-      headers: ['X-Kubernetes-Peer-Proxied', 'true'],
-    };
-    const fromAnyone = explainRequest(marked, table, context);
-    assert.equal(fromAnyone.decision, 'peer');
-    assert.match(fromAnyone.notes.join('\n'), /ignored/);
-    const fromPeer = explainRequest(marked, table, { ...context, fromVerifiedPeer: true });
-    assert.equal(fromPeer.reason, 'AlreadyRerouted');
-    assert.equal(explain('GET', '/apis/batch/v1/jobs', { fromVerifiedPeer: true }).decision, 'peer');
   });
 
   it('answers any method and URL without throwing', () => {

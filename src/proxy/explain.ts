@@ -1,10 +1,9 @@
-import type { RawHeaders } from '../apimachinery/raw-headers.ts';
 import { parseRequestInfo, type RequestInfo } from '../apimachinery/request-info.ts';
 import { RequestInfoError, type RequestInfoErrorCode } from '../apimachinery/request-info-error.ts';
 import type { HealthStatus } from '../health/health-state.ts';
 import type { Destination } from '../request/destination.ts';
-import { carriesRerouteMark, rerouteMarkHeader } from '../request/headers.ts';
 import { queryOf } from '../request/inbound.ts';
+import { ownPathsPrefix } from '../request/own-path-target.ts';
 import { decide } from '../routing/decide.ts';
 import type {
   Decision,
@@ -24,11 +23,9 @@ export interface RequestToExplain {
   readonly method: string;
   /** A path with its query, or an absolute `https://` URL, whose authority is ignored. */
   readonly url: string;
-  readonly headers?: RawHeaders | undefined;
 }
 
 export interface ExplainContext extends Omit<DecisionContext, 'reroutedByVerifiedPeer' | 'query' | 'trace'> {
-  readonly fromVerifiedPeer: boolean;
   readonly enabled?: boolean | undefined;
   readonly healthOf?: ((id: string) => HealthStatus | undefined) | undefined;
 }
@@ -75,7 +72,6 @@ export interface Explanation {
  * ```ts
  * const { decision, reason } = explainRequest({ method: 'GET', url: '/apis/batch/v1/jobs' }, table, {
  *   serverId,
- *   fromVerifiedPeer: false,
  * });
  * console.log(decision, reason); // local ServedLocally
  * ```
@@ -86,6 +82,7 @@ export function explainRequest(
   context: ExplainContext,
 ): Explanation {
   const target = requestTarget(request.url);
+  const notes = notesOn(request.method, target);
   let requestInfo: RequestInfo;
   try {
     requestInfo = parseRequestInfo(request.method, target);
@@ -98,14 +95,9 @@ export function explainRequest(
       reason: code,
       message,
       candidates: [],
-      notes: [],
+      notes,
       trace: [],
     };
-  }
-  const notes: string[] = [];
-  const marked = carriesRerouteMark(request.headers ?? []);
-  if (marked && !context.fromVerifiedPeer) {
-    notes.push(`${rerouteMarkHeader} is ignored: it counts only from a verified peer`);
   }
   if (context.enabled === false) {
     return {
@@ -120,7 +112,7 @@ export function explainRequest(
   const decided = {
     ...context,
     query: queryOf(target),
-    reroutedByVerifiedPeer: marked && context.fromVerifiedPeer,
+    reroutedByVerifiedPeer: false,
   };
   const trace = new WordedTrace(table, decided);
   const decision = decide(requestInfo, table, { ...decided, trace });
@@ -138,6 +130,22 @@ export function explainRequest(
     notes,
     trace: trace.steps,
   };
+}
+
+/** Served by the router, whatever the API servers have under them. */
+const ownDocuments = /^\/(livez|readyz|healthz)(\/|$)/;
+
+function notesOn(method: string, target: string): string[] {
+  const notes: string[] = [];
+  const usual = method.toUpperCase();
+  if (method !== usual) notes.push(`${method} is not ${usual}: methods are case-sensitive`);
+  const [path = ''] = target.split('?', 1);
+  if (path === ownPathsPrefix || path.startsWith(`${ownPathsPrefix}/`)) {
+    notes.push(`${path} is the router's own: it serves it itself, and sends it nowhere`);
+  } else if (ownDocuments.test(path)) {
+    notes.push(`the router serves ${path} about itself. A server's own is asked for at that server`);
+  }
+  return notes;
 }
 
 /** As `ServerChoice` orders them: without older versions when fields unknown to them would be lost. */
@@ -208,7 +216,6 @@ export function explainHere(
     localServerIsDown: isLocalServerDown(settings),
     now: clock(),
     preferredVersion,
-    fromVerifiedPeer: false,
     enabled,
     healthOf: (id) => health?.report(id)?.status,
   });

@@ -37,8 +37,10 @@ export async function routerToAsk(context: TestContext, flags: StartedRouterOpti
     runCommand(files, [...flagsOf(user), ...more]);
   const explain = (user: string, ...words: readonly string[]) =>
     runCommand(files, [...flagsOf(user, 'explain'), ...words]);
+  const explainLines = (lines: readonly string[]) =>
+    runCommand(files, [...flagsOf('admin', 'explain'), '--stdin'], { input: [lines.join('\n')] });
   const push = async () => {
     assert.equal((await (await started.asUser()).push(mixedSnapshot)).status, 200);
   };
-  return { started, admin, ask, askBy, explain, push };
+  return { started, admin, ask, askBy, explain, explainLines, push };
 }

@@ -1,4 +1,7 @@
+import { routerStatus } from '../../src/own-paths/status/router-status.ts';
 import type { RouterStatus } from '../../src/own-paths/status/status-schema.ts';
+import type { Snapshot } from '../../src/snapshot/format/schema.ts';
+import { buildRoutingTable } from '../../src/snapshot/routing-table/build-routing-table.ts';
 
 /** What a router tells of itself: ready, without a snapshot. */
 export function statusView(serverId: string | null): RouterStatus {
@@ -20,6 +23,7 @@ export function statusView(serverId: string | null): RouterStatus {
       required: false,
     },
     snapshot: null,
+    served: null,
     embeddedSync: null,
     found: [],
     servers: [],
@@ -27,6 +31,12 @@ export function statusView(serverId: string | null): RouterStatus {
     documents: [],
     warnings: [],
   };
+}
+
+/** What a gateway tells that has this snapshot, and no view of health. */
+export function statusOf(snapshot: Snapshot): RouterStatus {
+  const table = buildRoutingTable(snapshot);
+  return routerStatus({ routingTable: { current: () => table } }, { ready: true, failures: [] }, Date.now());
 }
 
 /** A healthy server as a router lists it. */

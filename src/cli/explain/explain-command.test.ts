@@ -22,14 +22,33 @@ describe('explain, of a running router', () => {
     const { output, errors, code } = await explain('admin', 'GET', '/apis/apps/v1/deployments');
     assert.deepEqual([code, errors], [0, '']);
     assert.match(output, /^Decision: +peer/m);
-    assert.match(
-      output,
-      new RegExp(`^Note: +as https://127\\.0\\.0\\.1:${started.port} has it, the sidecar of `, 'm'),
-    );
+    assert.match(output, /^Seen from: +cp-a$/m);
+    assert.match(output, new RegExp(`^Note: +as https://127\\.0\\.0\\.1:${started.port} has it$`, 'm'));
     const json = JSON.parse((await explain('admin', 'GET', '/apis/apps/v1/deployments', '-o=json')).output);
     assert.deepEqual(
-      json.candidates.map(({ id, health }: { id: string; health?: string }) => [id, typeof health]),
-      [['cp-b', 'string']],
+      json.candidates.map(({ id }: { id: string }) => id),
+      ['cp-b'],
+    );
+  });
+
+  it('asks it for each of many requests, and tells the four fields of the contract', async (context) => {
+    const { explainLines, push } = await routerToAsk(context);
+    await push();
+    const { output, errors, code } = await explainLines([
+      '{"method":"GET","url":"/apis/apps/v1/deployments","headers":{"a":"b"}}',
+      '{"method":"GET","url":"*"}',
+      '{',
+    ]);
+    assert.equal(code, 1);
+    assert.match(errors, /^note: as https:/);
+    const lines = output
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    assert.deepEqual(Object.keys(lines[0]), ['requestInfo', 'decision', 'reason', 'candidates']);
+    assert.deepEqual(
+      lines.map(({ decision, line }) => decision ?? line),
+      ['peer', 'refused', 3],
     );
   });
 
@@ -38,8 +57,9 @@ describe('explain, of a running router', () => {
     const refused = await explain('stranger', 'GET', '/api/v1/pods');
     assert.equal(refused.code, 1);
     assert.match(refused.errors, /returned 403/);
-    const both = await explain('admin', 'GET', '/api/v1/pods', '--snapshot=snapshot.json');
-    assert.match(both.errors, /--snapshot goes without a router to ask/);
+    const both = await explain('admin', 'GET', '/api/v1/pods', '--snapshot=snapshot.json', '--server-id=a');
+    for (const flag of ['snapshot', 'server-id'])
+      assert.match(both.errors, new RegExp(`--${flag} goes without a router to ask`));
   });
 
   it('says that it answers from nothing', async () => {

@@ -1,29 +1,16 @@
-import type * as v from 'valibot';
-import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
-import type { HealthStatus } from '../../health/health-state.ts';
+import * as v from 'valibot';
+import { explanationText, row } from '../../dashboard/wording/explanation-text.ts';
 import { preferredVersionSettings } from '../../node/configuration/router-settings.ts';
-import {
-  boolean,
-  file,
-  listOfWhole,
-  section,
-  setting,
-  text,
-} from '../../node/configuration/setting-types.ts';
-import {
-  type ExplainContext,
-  type Explanation,
-  explainRequest,
-  type RequestToExplain,
-} from '../../proxy/explain.ts';
-import { isPreferredVersion } from '../../routing/preferred-version.ts';
+import { boolean, file, section, setting, text } from '../../node/configuration/setting-types.ts';
+import { type Explanation, explainRequest, type RequestToExplain } from '../../proxy/explain.ts';
+import { token } from '../../request/headers.ts';
+import { printable } from '../../runtime/printable.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { readFlags } from '../settings/read-settings.ts';
 import { routerConnectionSettings } from '../status/router-connection.ts';
 import type { Command } from '../terminal/command.ts';
 import { type CommandContext, CommandFailure, type ExitCode } from '../terminal/command-context.ts';
 import { jsonText, outputSetting } from '../terminal/structured-text.ts';
-import { explainLines, explanationText, isMethod, isUrl, notesOnRequest, urlRule } from './explain-text.ts';
 
 const flags = section('Flags:', {
   snapshot: setting('snapshot', file, {
@@ -34,31 +21,17 @@ const flags = section('Flags:', {
     description: 'Public keys (JWK Set) that a signed snapshot is checked with.',
   }),
   serverId: setting('server-id', text('id'), {
-    description:
-      'ID of the local API server. Default: that of the router that is asked, else as seen from a gateway.',
-  }),
-  localServerDown: setting('local-server-down', boolean, {
-    description: 'The local server is down, and peers take its place where they can.',
+    description: 'ID of the local API server, where no router is asked. Default: as seen from a gateway.',
   }),
   as: setting('as', text('user'), {
     description: 'The caller. Shown for reference only: decisions are the same for every user.',
-  }),
-  header: setting('header', listOfWhole('line'), {
-    short: 'H',
-    description: 'A header of the request, as "Name: value". Repeatable.',
-  }),
-  fromVerifiedPeer: setting('from-verified-peer', boolean, {
-    description: 'The request comes from a verified peer, whose reroute mark counts.',
   }),
   stdin: setting('stdin', boolean, {
     description: 'Read {"method","url","headers"?} lines from standard input.',
   }),
   output: outputSetting,
   routing: preferredVersionSettings,
-  router: section(
-    'A running router, whose snapshot, settings and view of health count:',
-    routerConnectionSettings,
-  ),
+  router: section('A running router, which says what it would do:', routerConnectionSettings),
 });
 
 type ExplainOptions = v.InferOutput<typeof flags>;
@@ -97,44 +70,29 @@ async function runExplain(
   options: ExplainOptions,
   context: CommandContext,
 ): Promise<ExitCode> {
-  const issues = [...issuesOfRequest(method, url, options), ...issuesOfHeaders(options.header ?? [])];
-  const { table, notes, router } = await readKnowledge(options, context, issues);
-  const serverId = options.serverId ?? router?.serverId;
-  const { preferredVersion, preferredVersionScope, preferredVersionRequired } = options.routing;
-  const explain = (request: RequestToExplain): Explanation =>
-    explainRequest(request, table, {
-      serverId,
-      localServerIsDown: options.localServerDown === true || router?.localServerIsDown === true,
-      preferredVersion: router?.preferredVersion ?? {
-        version: preferredVersion,
-        scope: preferredVersionScope,
-        required: preferredVersionRequired,
-      },
-      fromVerifiedPeer: options.fromVerifiedPeer === true,
-      enabled: router?.enabled,
-      healthOf: router?.healthOf,
-    });
-
+  const explainer = await explainerOf(options, context, issuesOfRequest(method, url, options));
+  const { as } = options;
+  const notes =
+    as === undefined
+      ? explainer.notes
+      : [...explainer.notes, `the decision is the same for every user; the destination is told of ${as}`];
   if (method === undefined || url === undefined) {
     for (const note of notes) context.writeError(`note: ${note}\n`);
-    return explainLines(context, explain);
+    return explainLines(context, explainer.explain);
   }
-  const request = { method, url, headers: headersOf(options.header ?? []) };
-  const explained = explain(request);
-  const explanation = {
-    ...explained,
-    notes: [
-      ...notes,
-      ...notesOnRequest(method, url),
-      ...notesFor(options, table, router !== undefined),
-      ...explained.notes,
-    ],
-  };
-  await context.writeOutput(
-    options.output === 'text'
-      ? explanationText(request, explanation, table)
-      : jsonText({ ...explanation, user: options.as }),
-  );
+  const request = { method, url };
+  if (options.output === 'text') {
+    const lines = [
+      ...(await explainer.text(request)).trimEnd().split('\n'),
+      ...notes.map((note) => row('Note', note)),
+    ];
+    await context.writeOutput(`${lines.map(printable).join('\n')}\n`);
+  } else {
+    const explanation = await explainer.explain(request);
+    await context.writeOutput(
+      jsonText({ ...explanation, notes: [...explanation.notes, ...notes], user: as }),
+    );
+  }
   return 0;
 }
 
@@ -150,118 +108,162 @@ function issuesOfRequest(
     return ['METHOD and URL are required, for example: explain GET /api/v1/pods'];
   }
   return [
-    ...(isMethod(method) ? [] : [`${JSON.stringify(method)} cannot be an HTTP method: name one such as GET`]),
-    ...(isUrl(url) ? [] : [`URL ${urlRule}, not ${JSON.stringify(url)}`]),
+    ...(token.test(method)
+      ? []
+      : [`${JSON.stringify(method)} cannot be an HTTP method: name one such as GET`]),
+    ...(isUrl(url)
+      ? []
+      : [`URL must be a path that begins with /, or an https:// URL, not ${JSON.stringify(url)}`]),
   ];
 }
 
-interface Knowledge {
-  readonly table: RoutingTable | undefined;
+/** Whether `text` names a target at all. Which paths the router refuses is for it to say. */
+function isUrl(text: string): boolean {
+  return text.startsWith('/') || (/^https?:\/\//i.test(text) && URL.canParse(text));
+}
+
+/** Whoever knows where requests go: a running router, or a snapshot. */
+interface Explainer {
+  /** What a reader has to know about it. */
   readonly notes: readonly string[];
-  /** Of the router that was asked. Absent: none was. */
-  readonly router?: Pick<
-    ExplainContext,
-    'localServerIsDown' | 'preferredVersion' | 'enabled' | 'healthOf'
-  > & {
-    readonly serverId: string | undefined;
+  readonly text: (request: RequestToExplain) => string | Promise<string>;
+  readonly explain: (request: RequestToExplain) => ShownExplanation | Promise<ShownExplanation>;
+}
+
+/** What programs are shown, of which this command knows the notes alone. */
+type ShownExplanation = Pick<Explanation, 'notes'>;
+
+/** @throws {CommandFailure} with all `issues`, and what is wrong with the snapshot */
+async function explainerOf(
+  options: ExplainOptions,
+  context: CommandContext,
+  issues: readonly string[],
+): Promise<Explainer> {
+  const { snapshot, serverId } = options;
+  const { server, kubeconfig, context: named } = options.router;
+  const namesRouter = server !== undefined || kubeconfig !== undefined || named !== undefined;
+  const isAsked = namesRouter || (snapshot === undefined && (context.environment['KUBECONFIG'] ?? '') !== '');
+  if (isAsked) {
+    const useless = [
+      ...(snapshot === undefined ? [] : ['--snapshot']),
+      ...(serverId === undefined ? [] : ['--server-id']),
+    ].map((flag) => `${flag} goes without a router to ask (--server, --kubeconfig, --context, KUBECONFIG)`);
+    if (issues.length + useless.length > 0) throw new CommandFailure(2, [...issues, ...useless]);
+    return askedRouter(options, context);
+  }
+  if (snapshot !== undefined) return readSnapshot(snapshot, options, context, issues);
+  if (issues.length > 0) throw new CommandFailure(2, issues);
+  const note =
+    'answered from nothing, as by a router that has no snapshot yet: give --kubeconfig or --server to ask a running one, or --snapshot';
+  return explainerBy(undefined, [note], options);
+}
+
+async function askedRouter({ router }: ExplainOptions, context: CommandContext): Promise<Explainer> {
+  const [{ readRouterConnections }, { readExplanation, readExplanationText }] = await Promise.all([
+    import('../status/router-connection.ts'),
+    import('../status/ask-router.ts'),
+  ]);
+  const [connection] = await readRouterConnections(router, context);
+  return {
+    notes: [`as ${connection.origin} has it`],
+    text: (request) => readExplanationText(connection, request),
+    explain: (request) => readExplanation(connection, request),
   };
 }
 
-/** @throws {CommandFailure} with all `issues`, and what is wrong with the snapshot, or why the router does not tell */
-async function readKnowledge(
+async function readSnapshot(
+  path: string,
   options: ExplainOptions,
   context: CommandContext,
-  given: readonly string[],
-): Promise<Knowledge> {
-  const { server, kubeconfig, context: named } = options.router;
-  const namesRouter = server !== undefined || kubeconfig !== undefined || named !== undefined;
-  const issues = [...given];
-  if (options.snapshot !== undefined && namesRouter) {
-    issues.push(
-      '--snapshot goes without a router to ask (--server, --kubeconfig, --context): give one of them',
-    );
-  }
-  if (options.snapshot === undefined || namesRouter) {
-    if (issues.length > 0) throw new CommandFailure(2, issues);
-    if (namesRouter || (context.environment['KUBECONFIG'] ?? '') !== '') return askRouter(options, context);
-    const note =
-      'answered from nothing, as by a router that has no snapshot yet: give --kubeconfig or --server to ask a running one, or --snapshot';
-    return { table: undefined, notes: [note] };
-  }
+  issues: readonly string[],
+): Promise<Explainer> {
   const { readSnapshotInput } = await import('../snapshot/snapshot-input.ts');
-  const input = await readSnapshotInput(context, '--snapshot', options.snapshot, options.snapshotKeys).catch(
+  const input = await readSnapshotInput(context, '--snapshot', path, options.snapshotKeys).catch(
     (cause: unknown) => {
       throw cause instanceof CommandFailure ? new CommandFailure(2, [...issues, ...cause.lines]) : cause;
     },
   );
-  const { serverId } = options;
-  const isKnown = serverId === undefined || input.table.server(serverId) !== undefined;
-  const known = input.table.servers.map(({ id }) => id).join(', ');
+  const { table } = input;
+  const {
+    serverId,
+    routing: { preferredVersion },
+  } = options;
+  const isKnown = serverId === undefined || table.server(serverId) !== undefined;
+  const known = table.servers.map(({ id }) => id).join(', ');
   const unknown = isKnown ? [] : [`--server-id: the snapshot has no server ${serverId}; it has ${known}`];
   if (issues.length > 0 || !isKnown) throw new CommandFailure(2, [...issues, ...unknown]);
-  return input;
-}
-
-function notesFor(
-  { serverId, as, routing: { preferredVersion } }: ExplainOptions,
-  table: RoutingTable | undefined,
-  isAsked: boolean,
-): string[] {
-  const notes: string[] = [];
   const isNamed = /^\d/.test(preferredVersion);
-  if (table !== undefined && isNamed && !table.servers.some(({ minor }) => minor === preferredVersion)) {
-    notes.push(`no server of the snapshot is of version ${preferredVersion}: the next one is preferred`);
-  }
-  if (serverId === undefined && !isAsked)
-    notes.push('no --server-id: seen from a gateway, to which no server is local');
-  if (as !== undefined)
-    notes.push(`the decision is the same for every user; the destination is told of ${as}`);
-  return notes;
+  const isThere = !isNamed || table.servers.some(({ minor }) => minor === preferredVersion);
+  const note = `no server of the snapshot is of version ${preferredVersion}: the next one is preferred`;
+  return explainerBy(table, [...input.notes, ...(isThere ? [] : [note])], options);
 }
 
-const healthStatuses = ['unknown', 'healthy', 'unhealthy'] as const satisfies readonly HealthStatus[];
-
-async function askRouter(options: ExplainOptions, context: CommandContext): Promise<Knowledge> {
-  const [{ readRouterConnections }, { readStatus, readTable }] = await Promise.all([
-    import('../status/router-connection.ts'),
-    import('../status/ask-router.ts'),
-  ]);
-  const [connection] = await readRouterConnections(options.router, context);
-  const { enabled, form, preferredVersion, serverId, servers, snapshot } = await readStatus(connection);
-  const { configured: version, required } = preferredVersion;
-  const scope = preferredVersion.scope === 'all' ? 'all' : 'differing';
-  if (!isPreferredVersion(version)) {
-    throw new CommandFailure(1, [
-      `${connection.origin} prefers a version in a way that this command does not know (${version}): use the command of its release`,
-    ]);
-  }
-  const health = new Map(servers.map((server) => [server.id, server.health.status]));
-  const table = snapshot === null ? undefined : await readTable(connection);
-  if (snapshot !== null && table === undefined) {
-    throw new CommandFailure(1, [`${connection.origin} does not show its snapshot to this caller`]);
-  }
+function explainerBy(
+  table: RoutingTable | undefined,
+  notes: readonly string[],
+  { serverId, routing }: ExplainOptions,
+): Explainer {
+  const explain = (request: RequestToExplain): Explanation =>
+    explainRequest(request, table, {
+      serverId,
+      preferredVersion: {
+        version: routing.preferredVersion,
+        scope: routing.preferredVersionScope,
+        required: routing.preferredVersionRequired,
+      },
+    });
   return {
-    table,
-    notes: [`as ${connection.origin} has it, the ${form}${serverId === null ? '' : ` of ${serverId}`}`],
-    router: {
-      serverId: serverId ?? undefined,
-      localServerIsDown: serverId !== null && health.get(serverId) === 'unhealthy',
-      preferredVersion: { version, scope, required },
-      enabled,
-      healthOf: (id) => healthStatuses.find((each) => each === health.get(id)),
-    },
+    notes,
+    text: (request) => explanationText(request, explain(request), table, serverId),
+    explain,
   };
 }
 
-function issuesOfHeaders(lines: readonly string[]): readonly string[] {
-  return lines
-    .filter((line) => line.indexOf(':') < 1)
-    .map((line) => `--header must be "Name: value", not "${line}"`);
+/**
+ * Explains requests given as JSON lines, one JSON line each. A line that cannot be read results in
+ * `{"line":…,"error":…}` and exit code 1 at the end; the lines after it are explained all the same.
+ */
+async function explainLines(context: CommandContext, explain: Explainer['explain']): Promise<ExitCode> {
+  let number = 0;
+  let failed = false;
+  const explainAll = async (lines: readonly string[]): Promise<void> => {
+    let output = '';
+    for (const text of lines) {
+      number += 1;
+      if (text.trim() === '') continue;
+      const request = v.safeParse(requestLine, text);
+      failed ||= !request.success;
+      const result = request.success
+        ? { ...(await explain(request.output)), notes: undefined, trace: undefined }
+        : { line: number, error: request.issues[0].message };
+      output += `${JSON.stringify(result)}\n`;
+    }
+    await context.writeOutput(output);
+  };
+  const decoder = new TextDecoder();
+  let rest = '';
+  for await (const chunk of context.stdin) {
+    const lines = `${rest}${decoder.decode(chunk, { stream: true })}`.split('\n');
+    rest = lines.pop() ?? '';
+    await explainAll(lines);
+  }
+  await explainAll([rest]);
+  return failed ? 1 : 0;
 }
 
-function headersOf(lines: readonly string[]): RawHeaders {
-  return lines.flatMap((line) => {
-    const colon = line.indexOf(':');
-    return [line.slice(0, colon), line.slice(colon + 1).trim()];
-  });
-}
+/** Headers change nothing: the reroute mark counts only from a verified peer. */
+const requestLine = v.pipe(
+  v.string(),
+  v.parseJson(undefined, 'not JSON; expected {"method":"GET","url":"/api/v1/pods"}'),
+  v.object(
+    {
+      method: v.pipe(
+        v.string('"method" must be a string'),
+        v.regex(token, '"method" cannot be an HTTP method'),
+      ),
+      // Any other text is a request target that clients can send, and that the router refuses: a decision as well.
+      url: v.pipe(v.string('"url" must be a string'), v.nonEmpty('"url" must not be empty')),
+    },
+    'expected an object with "method" and "url"',
+  ),
+);

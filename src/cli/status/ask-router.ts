@@ -1,13 +1,11 @@
 import * as v from 'valibot';
 import { HttpsClient, type HttpsResponse } from '../../node/destinations/https-client.ts';
 import { parseRouterStatus, type RouterStatus } from '../../own-paths/status/status-schema.ts';
+import type { RequestToExplain } from '../../proxy/explain.ts';
+import { printable } from '../../runtime/printable.ts';
 import { sealedSnapshotLimit } from '../../snapshot/format/limits.ts';
-import { parseSnapshotText } from '../../snapshot/format/parse-snapshot.ts';
-import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
-import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { CommandFailure } from '../terminal/command-context.ts';
 import { connectionError } from '../terminal/connection-error.ts';
-import { printable } from '../terminal/styled-text.ts';
 import type { RouterConnection } from './router-connection.ts';
 
 const limits = { responseTimeout: 10_000, longestResponse: 2 * sealedSnapshotLimit };
@@ -17,30 +15,48 @@ export async function readStatus(connection: RouterConnection): Promise<RouterSt
   const response = await ask(connection, 'v1/status');
   if (response.status !== 200) throw notTold(connection, response);
   const told = parseRouterStatus(response.text);
-  if (told === undefined) {
-    throw new CommandFailure(1, [`${nameOf(connection)} responds, but not as a router does: is it one?`]);
-  }
+  if (told === undefined) throw noRouter(connection);
   return told;
 }
 
-/** The snapshot of the router; `undefined` when it does not tell. */
-export async function readTable(connection: RouterConnection): Promise<RoutingTable | undefined> {
-  const response = await ask(connection, 'v1/snapshot');
-  if (response.status !== 200) return undefined;
-  const parsed = await parseSnapshotText(response.text);
-  return parsed.ok ? buildRoutingTable(parsed.snapshot) : undefined;
+function noRouter(connection: RouterConnection): CommandFailure {
+  return new CommandFailure(1, [`${nameOf(connection)} responds, but not as a router does: is it one?`]);
 }
 
 /** One connection for both requests, as a TLS handshake costs most. While it is idle it keeps no process alive. */
 const clients = new WeakMap<RouterConnection, HttpsClient>();
 
+const explanation = v.pipe(v.string(), v.parseJson(), v.looseObject({ notes: v.array(v.string()) }));
+
+/** @throws {CommandFailure} exit code 1 when the router does not tell */
+export async function readExplanation(connection: RouterConnection, request: RequestToExplain) {
+  const read = v.safeParse(explanation, await readExplanationText(connection, request, 'application/json'));
+  if (!read.success) throw noRouter(connection);
+  return read.output;
+}
+
+/** As people read it. @throws {CommandFailure} exit code 1 when the router does not tell */
+export async function readExplanationText(
+  connection: RouterConnection,
+  { method, url }: RequestToExplain,
+  mediaType = 'text/plain',
+): Promise<string> {
+  const response = await ask(connection, `v1/explain?${new URLSearchParams({ method, url })}`, mediaType);
+  if (response.status !== 200) throw notTold(connection, response);
+  return response.text;
+}
+
 /** @param path below `/.mixed-version-proxy/` */
-async function ask(connection: RouterConnection, path: string): Promise<HttpsResponse> {
+async function ask(
+  connection: RouterConnection,
+  path: string,
+  mediaType = 'application/json',
+): Promise<HttpsResponse> {
   const client =
     clients.get(connection) ?? new HttpsClient(connection, { connectTimeout: limits.responseTimeout });
   clients.set(connection, client);
   try {
-    const headers = ['accept', 'application/json', ...connection.headers];
+    const headers = ['accept', mediaType, ...connection.headers];
     return await client.ask({ path: `/.mixed-version-proxy/${path}`, headers }, limits);
   } catch (cause) {
     const reason = connectionError(cause, {

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type ServerOptions, snapshotOf } from '../../../test/support/snapshot-builder.ts';
-import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
+import { statusOf } from '../../../test/support/status-view.ts';
 import { otherRouters } from './read-routers.ts';
 
 const at = (address: string): ServerOptions => ({ serves: ['v1/pods'], address });
 
 const origins = (servers: Readonly<Record<string, ServerOptions>>, own: string | undefined) => {
-  const table = buildRoutingTable(snapshotOf(servers));
-  const others = otherRouters(table, 'cp-a', own && `https://${own}`);
+  const status = { ...statusOf(snapshotOf(servers)), serverId: 'cp-a' };
+  const others = otherRouters(status, own && `https://${own}`);
   return Object.fromEntries(others.map(({ serverId, origin }) => [serverId, origin]));
 };
 

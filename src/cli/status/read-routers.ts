@@ -1,7 +1,6 @@
 import type { RouterStatus } from '../../own-paths/status/status-schema.ts';
-import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { CommandFailure } from '../terminal/command-context.ts';
-import { readStatus, readTable } from './ask-router.ts';
+import { readStatus } from './ask-router.ts';
 import type { RouterConnection } from './router-connection.ts';
 import type { RouterOfServer, RoutersView } from './routers-view.ts';
 
@@ -35,14 +34,15 @@ async function readOne(connection: RouterConnection, serverId?: string): Promise
 }
 
 /**
- * The snapshot of a router says where the others are. Each is asked itself, with the same credentials and its certificate
+ * A router says where the others are. Each is asked itself, with the same credentials and its certificate
  * checked in the same way. The router itself stands first.
  */
 async function readAll(connection: RouterConnection): Promise<ReadRouters> {
   const own = await readOne(connection);
   const { status } = own;
   if (status === null) return { routers: [own], notAsked: [] };
-  const others = await otherRoutersOf(connection, status);
+  // Servers behind a gateway need not have routers on its port.
+  const others = otherRouters(status, status.serverId === null ? undefined : connection.origin);
   const routers = await Promise.all(
     others.flatMap(({ serverId, origin, isGuess }) => {
       if (origin === undefined) return [];
@@ -83,20 +83,6 @@ async function readFirst(
   return first;
 }
 
-async function otherRoutersOf(connection: RouterConnection, { serverId, servers }: RouterStatus) {
-  const table = await readTable(connection).catch((error: unknown) => {
-    if (!(error instanceof CommandFailure)) throw error;
-    return undefined;
-  });
-  if (table === undefined) {
-    // It has none, or does not show it: where the others are is not known.
-    const others = servers.filter(({ id }) => id !== serverId);
-    return others.map(({ id }): OtherRouter => ({ serverId: id, origin: undefined, isGuess: false }));
-  }
-  // Servers behind a gateway need not have routers on its port.
-  return otherRouters(table, serverId, serverId === null ? undefined : connection.origin);
-}
-
 /**
  * What was found by each of several routers, which stand first: what was asked at an address that was given counts, then
  * what was found by any of them. Pure.
@@ -124,23 +110,24 @@ interface OtherRouter {
 }
 
 /**
- * The routers of all servers but the local one. Where a router advertises its address, the snapshot has it. Otherwise a
+ * The routers of all servers but the local one. Where a router advertises its address, it is that of its server. Otherwise a
  * sidecar takes it that others listen where it does itself: on its own port, at the host of their server. That says
  * nothing of a host with several servers, of which one may be the local one. Pure.
  *
  * @param own origin of this router; `undefined` for a gateway
  */
 export function otherRouters(
-  { servers }: RoutingTable,
-  serverId: string | null,
+  { serverId, servers }: Pick<RouterStatus, 'serverId' | 'servers'>,
   own: string | undefined,
 ): readonly OtherRouter[] {
-  const byHost = Map.groupBy(servers, ({ origin }) => hostOf(origin));
+  const byHost = Map.groupBy(servers, ({ address }) => urlOf(address)?.hostname);
   return servers
     .filter(({ id }) => id !== serverId)
-    .map(({ id, origin, addressSource }) => {
-      if (addressSource === 'advertised') return { serverId: id, origin, isGuess: false };
-      const host = hostOf(origin);
+    .map(({ id, address, addressSource }) => {
+      if (addressSource === 'advertised') {
+        return { serverId: id, origin: urlOf(address)?.origin, isGuess: false };
+      }
+      const host = urlOf(address)?.hostname;
       // An origin without a port is a load balancer's, not a router's own.
       const port = own === undefined ? '' : new URL(own).port;
       const isKnown = port !== '' && host !== undefined && byHost.get(host)?.length === 1;
@@ -148,7 +135,6 @@ export function otherRouters(
     });
 }
 
-/** An IPv6 address in brackets. */
-function hostOf(origin: string | undefined): string | undefined {
-  return origin === undefined ? undefined : new URL(origin).hostname;
+function urlOf(address: string | null): URL | undefined {
+  return address === null ? undefined : (URL.parse(`https://${address}`) ?? undefined);
 }

@@ -1,5 +1,6 @@
-import { compareNames, withDisplayNames } from '../../dashboard/wording/display-names.ts';
+import { withDisplayNames } from '../../dashboard/wording/display-names.ts';
 import type { RouterStatus } from '../../own-paths/status/status-schema.ts';
+import { compareNames } from '../../runtime/compare-names.ts';
 import { durationText } from '../../runtime/duration-text.ts';
 import { countOf, renderLines, type Segment } from '../terminal/styled-text.ts';
 import type { Difference, RouterOfServer, RoutersView } from './routers-view.ts';

@@ -10,6 +10,7 @@ const snapshot: RouterStatus['snapshot'] = {
   createdAt: '2026-01-01T00:00:00Z',
   old: false,
   source: 'discovery',
+  cluster: null,
   extensionApis: [],
   customResourceGroups: [],
 };

@@ -9,8 +9,6 @@ import {
 } from '../../../test/support/started-router.ts';
 import { listedServer, statusView } from '../../../test/support/status-view.ts';
 import { askOverHttp2, openHttp2 } from '../../../test/support/tls-client.ts';
-import { clusterView } from '../../dashboard/cluster-view.ts';
-import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
 import { sealSnapshot, signingKeyOf } from '../../snapshot/signing/seal.ts';
 import { joined } from './read-routers.ts';
 import { routersText } from './routers-text.ts';
@@ -239,11 +237,10 @@ describe('warnings of several routers', () => {
       text,
       /Warnings:\n {2}all routers: node-1 cannot decode flowschemas\n {2}10\.0\.0\.2:7443: a file is late\n/,
     );
-    const table = buildRoutingTable(snapshotOf({ [id]: { ...older, hostname: 'node-1' } }));
     const plain = { isWide: false, isColored: false };
     const [first] = routers;
     assert.ok(first?.status);
-    const single = statusText({ status: first.status, cluster: clusterView(table) }, Date.now(), plain);
+    const single = statusText(first.status, Date.now(), plain);
     assert.match(single, /Warnings:\n {2}node-1 cannot decode flowschemas\n/);
   });
 });

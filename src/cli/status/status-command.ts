@@ -1,11 +1,10 @@
 import type * as v from 'valibot';
-import { clusterView } from '../../dashboard/cluster-view.ts';
 import { boolean, choice, section, setting } from '../../node/configuration/setting-types.ts';
 import { readFlags } from '../settings/read-settings.ts';
 import type { Command } from '../terminal/command.ts';
 import type { CommandContext } from '../terminal/command-context.ts';
 import { jsonText } from '../terminal/structured-text.ts';
-import { readStatus, readTable } from './ask-router.ts';
+import { readStatus } from './ask-router.ts';
 import { readRouters } from './read-routers.ts';
 import {
   type RouterConnection,
@@ -79,9 +78,7 @@ async function statusOutput(
   const status = await readStatus(connection);
   const isGood = status.readiness.ready;
   if (output === 'json') return { text: jsonText(status), isGood };
-  const table = status.snapshot === null ? undefined : await readTable(connection);
-  const cluster = table && clusterView(table);
-  const text = statusText({ status, cluster }, context.clock(), {
+  const text = statusText(status, context.clock(), {
     isWide: output === 'wide',
     isColored: context.outputTakesColor,
   });

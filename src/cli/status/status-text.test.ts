@@ -1,28 +1,27 @@
 import assert from 'node:assert/strict';
-import { before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { stripVTControlCharacters } from 'node:util';
 import { mixedSnapshot } from '../../../test/support/router-to-ask.ts';
 import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
-import { statusView } from '../../../test/support/status-view.ts';
-import { clusterView } from '../../dashboard/cluster-view.ts';
+import { statusOf, statusView } from '../../../test/support/status-view.ts';
 import type { RouterStatus } from '../../own-paths/status/status-schema.ts';
-import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
-import { type StatusReport, statusText } from './status-text.ts';
+import { statusText } from './status-text.ts';
 
 describe('the text of status', () => {
   const plain = { isWide: false, isColored: false };
-  let report: StatusReport;
   const now = Date.parse('2026-01-01T00:05:00Z');
   const status: RouterStatus = {
     ...statusView(null),
     form: 'gateway',
     serverId: null,
     enabled: true,
+    served: statusOf(mixedSnapshot).served,
     snapshot: {
       generation: 42,
       createdAt: '2026-01-01T00:00:00Z',
       old: true,
       source: 'discovery',
+      cluster: null,
       extensionApis: [],
       customResourceGroups: [],
     },
@@ -55,22 +54,19 @@ describe('the text of status', () => {
     documents: [{ path: '/apis', server: 'cp-b', problem: 'This router cannot read it.' }],
     warnings: [{ message: '--tls-cert-file: it expired \u001b[2J', see: null }],
   };
-  before(() => {
-    report = { status, cluster: clusterView(buildRoutingTable(mixedSnapshot)) };
-  });
 
   it('says of an own snapshot, by the word that rows of routers have, when a server was last read', () => {
     const read = { source: 'reader.kubeconfig', lastReadAt: '2026-01-01T00:04:56Z', servers: [] };
-    const text = statusText({ ...report, status: { ...status, embeddedSync: read } }, now, plain);
+    const text = statusText({ ...status, embeddedSync: read }, now, plain);
     assert.match(text, /^Snapshot: +generation 42, own, /m);
     assert.match(text, /^Read by: +this router, by reader\.kubeconfig, last 4 s ago$/m);
-    const none = { ...status, snapshot: null, embeddedSync: { ...read, lastReadAt: null } };
-    const unread = statusText({ status: none, cluster: undefined }, now, plain);
+    const none = { ...status, served: null, snapshot: null, embeddedSync: { ...read, lastReadAt: null } };
+    const unread = statusText(none, now, plain);
     assert.match(unread, /^Read by: +this router, by reader\.kubeconfig: no server has been read yet$/m);
   });
 
   it('says which certificate or token expires first', () => {
-    const text = statusText(report, now, plain);
+    const text = statusText(status, now, plain);
     assert.match(text, /^Expires: +in 18 days: CN=sync in \/etc\/reader\.kubeconfig \(--kubeconfig\)$/m);
   });
 
@@ -82,17 +78,17 @@ describe('the text of status', () => {
       readiness: { ready: false, failures },
       warnings: [cause, 'another one'].map((message) => ({ message, see: null })),
     };
-    const text = statusText({ ...report, status: unready }, now, { ...plain, isWide: true });
+    const text = statusText(unready, now, { ...plain, isWide: true });
     assert.equal(text.split(cause).length, 2, text);
     assert.match(text, /^Warnings:\n {2}another one$/m);
   });
 
   it('tells of age, expiry, health and warnings', () => {
-    const text = statusText(report, now, plain);
+    const text = statusText(status, now, plain);
     assert.match(text, /^Snapshot: +generation 42, pushed, 5 min 0 s old$/m);
     assert.match(text, /^Healthy: +0 of 1$/m);
     assert.match(text, /unreachable 2 min 0 s +stale/);
-    const wide = statusText(report, now, { ...plain, isWide: true });
+    const wide = statusText(status, now, { ...plain, isWide: true });
     assert.match(wide, /unreachable 2 min 0 s +10\.0\.0\.1:6443 +its router +stale/);
     assert.match(text, /^Not readable:\n {2}cp-b \/apis: This router cannot read it\.$/m);
     assert.match(text, /Warnings:\n {2}--tls-cert-file/);
@@ -100,11 +96,11 @@ describe('the text of status', () => {
 
   it('tells of a server that has departed, and when', () => {
     const servers = status.servers.map((server) => ({ ...server, departedAt: '2026-01-01T00:03:00Z' }));
-    const text = statusText({ ...report, status: { ...status, servers } }, now, plain);
+    const text = statusText({ ...status, servers }, now, plain);
     assert.match(text, / departed 2 min 0 s ago$/m);
     assert.doesNotMatch(text, /,stale| stale$/m);
     const healthy = servers.map((server) => ({ ...server, health: { ...server.health, status: 'healthy' } }));
-    const gone = statusText({ ...report, status: { ...status, servers: healthy } }, now, plain);
+    const gone = statusText({ ...status, servers: healthy }, now, plain);
     assert.match(gone, /^Healthy: +0 of 1$/m);
   });
 
@@ -118,11 +114,7 @@ describe('the text of status', () => {
       required: false,
     };
     const version = (preferredOf: RouterStatus['servers']) =>
-      statusText(
-        { ...report, status: { ...status, preferredVersion, servers: [...preferredOf] } },
-        now,
-        plain,
-      );
+      statusText({ ...status, preferredVersion, servers: [...preferredOf] }, now, plain);
     const up = { status: 'healthy', cause: null, since: null };
     const servers = status.servers.map((server) => ({ ...server, health: up }));
     const others = servers.map((server) => ({ ...server, id: 'other', version: 'v1.24.0' }));
@@ -144,7 +136,7 @@ describe('the text of status', () => {
     };
     const version = (servers: RouterStatus['servers'], required = false) => {
       const preferring = { ...status, servers, preferredVersion: { ...preferredVersion, required } };
-      const text = statusText({ status: preferring, cluster: undefined }, now, { ...plain, isWide: true });
+      const text = statusText(preferring, now, { ...plain, isWide: true });
       return /^Version: +(.*)$/m.exec(text)?.[1];
     };
     const of = (minor: number, changes: Partial<RouterStatus['servers'][number]> = {}) => ({
@@ -181,7 +173,7 @@ describe('the text of status', () => {
   it('counts servers that have departed apart', () => {
     const departedAt = '2026-01-01T00:03:00Z';
     const text = (servers: Parameters<typeof snapshotOf>[0]) =>
-      statusText({ status, cluster: clusterView(buildRoutingTable(snapshotOf(servers))) }, now, plain);
+      statusText(statusOf(snapshotOf(servers)), now, plain);
     const left = { version: 'v1.36.0', serves: ['v1/pods'], departedAt };
     const there = { version: 'v1.25.0', serves: ['v1/pods'] };
     assert.match(text({ a: there, b: left }), /^Servers: +1, all alike: 1 v1\.25\.0; 1 departed$/m);
@@ -189,24 +181,20 @@ describe('the text of status', () => {
   });
 
   it('has colours where they are asked for, and says the same without', () => {
-    const colored = statusText(report, now, { ...plain, isColored: true });
+    const colored = statusText(status, now, { ...plain, isColored: true });
     assert.ok(colored.includes('\u001b[31munreachable 2 min 0 s\u001b[39m'));
-    assert.equal(stripVTControlCharacters(colored), statusText(report, now, plain));
+    assert.equal(stripVTControlCharacters(colored), statusText(status, now, plain));
   });
 
   it('lets no router steer the terminal', () => {
-    assert.ok(!statusText(report, now, plain).includes('\u001b'));
+    assert.ok(!statusText(status, now, plain).includes('\u001b'));
   });
 
   it('has the names of machines in place of IDs, and in the wide form both', () => {
     const [server] = status.servers;
     assert.ok(server !== undefined);
-    const named = snapshotOf({ [server.id]: { hostname: 'cp-1', serves: ['v1/pods'] } });
     const nameless = { ...server, id: 'endpoint-10-0-0-2-6443' };
-    const both = {
-      status: { ...status, servers: [server, nameless] },
-      cluster: clusterView(buildRoutingTable(named)),
-    };
+    const both = { ...status, servers: [{ ...server, hostname: 'cp-1' }, nameless] };
     assert.match(statusText(both, now, plain), /^cp-1 +v1\.25\.16 /m);
     const wide = statusText(both, now, { ...plain, isWide: true });
     assert.match(wide, /^SERVER +ID +VERSION /m);
@@ -228,19 +216,16 @@ describe('the text of status', () => {
         ]),
       ),
     );
-    const [server] = status.servers;
-    assert.ok(server !== undefined);
+    const shown = statusOf(many);
     const text = statusText(
       {
-        status: {
-          ...status,
-          serverId: ids[0] ?? null,
-          servers: ids.map((id) => ({ ...server, id, local: id === ids[0], version: 'v1.34.0-rc.1' })),
-          warnings: [
-            { message: `${'a warning that goes on and on, '.repeat(9)}${'x'.repeat(200)}`, see: null },
-          ],
-        },
-        cluster: clusterView(buildRoutingTable(many)),
+        ...status,
+        serverId: ids[0] ?? null,
+        served: shown.served,
+        servers: shown.servers.map((server) => ({ ...server, local: server.id === ids[0] })),
+        warnings: [
+          { message: `${'a warning that goes on and on, '.repeat(9)}${'x'.repeat(200)}`, see: null },
+        ],
       },
       now,
       plain,
@@ -259,11 +244,8 @@ describe('the text of status', () => {
     const text = (first: typeof up | typeof server.health) =>
       statusText(
         {
-          ...report,
-          status: {
-            ...status,
-            servers: servers.map((one, index) => (index === 0 ? { ...one, health: first } : one)),
-          },
+          ...status,
+          servers: servers.map((one, index) => (index === 0 ? { ...one, health: first } : one)),
         },
         now,
         { ...plain, isWide: true },
@@ -277,7 +259,6 @@ describe('the text of status', () => {
 
   it('says so when all servers serve the same', () => {
     const alike = snapshotOf({ a: ['v1/pods'], b: ['v1/pods'] });
-    const cluster = clusterView(buildRoutingTable(alike));
-    assert.match(statusText({ status, cluster }, now, plain), /All servers serve the same 1 resource\./);
+    assert.match(statusText(statusOf(alike), now, plain), /All servers serve the same 1 resource\./);
   });
 });

@@ -1,25 +1,25 @@
-import type { ClusterView } from '../../dashboard/cluster-view.ts';
-import type { MatrixCell, MatrixGroup } from '../../dashboard/served-matrix.ts';
-import type { ServerColumn } from '../../dashboard/server-columns.ts';
 import { unserved } from '../../dashboard/unserved.ts';
+import { type UpgradeState, upgradeState } from '../../dashboard/upgrade-state.ts';
 import {
-  compareNames,
   displayName,
+  type Hostnames,
+  hostnamesOf,
   shortVersion,
   withDisplayNames,
 } from '../../dashboard/wording/display-names.ts';
 import { preferenceText } from '../../dashboard/wording/preferred-version-text.ts';
-import { countHealthy } from '../../own-paths/status/router-status.ts';
-import type { RouterStatus } from '../../own-paths/status/status-schema.ts';
+import { countDiffering, countHealthy } from '../../own-paths/status/router-status.ts';
+import type {
+  DifferingGroup,
+  DifferingRow,
+  RouterStatus,
+  ServedComparison,
+} from '../../own-paths/status/status-schema.ts';
 import { firstExpiry } from '../../own-paths/status/status-sources.ts';
+import { compareNames } from '../../runtime/compare-names.ts';
 import { durationText } from '../../runtime/duration-text.ts';
 import { countOf, type Line, renderLines, type Segment, type Style } from '../terminal/styled-text.ts';
 import { headings, labelledTexts, list, narrow, separated, textTable } from './text-table.ts';
-
-export interface StatusReport {
-  readonly status: RouterStatus;
-  readonly cluster: ClusterView | undefined;
-}
 
 interface StatusTextOptions {
   /** Every resource that differs, in place of a count for each group; IDs and addresses of servers; as wide as it takes. */
@@ -34,12 +34,12 @@ const namedResources = 5;
  * @param now milliseconds since the epoch
  */
 export function statusText(
-  { status, cluster }: StatusReport,
+  status: RouterStatus,
   now: number,
   { isWide, isColored }: StatusTextOptions,
 ): string {
   const width = isWide ? Number.POSITIVE_INFINITY : narrow;
-  const hostnames = cluster?.hostnames ?? new Map<string, string>();
+  const hostnames = hostnamesOf(status);
   const sections: readonly (readonly Line[])[] = [
     labelledTexts(
       [
@@ -47,16 +47,16 @@ export function statusText(
         ['Ready:', readiness(status)],
         ['Snapshot:', snapshotLine(status, now)],
         ['Read by:', readByLine(status, now)],
-        ['Servers:', cluster && upgradeLine(cluster)],
+        ['Servers:', status.served === null ? undefined : upgradeLine(upgradeState(status))],
         ['Healthy:', status.servers.length === 0 ? undefined : healthyCount(status)],
         ['Version:', preferenceText(status)],
-        ['Down:', cluster && unservedLine(status, cluster)],
+        ['Down:', unservedLine(status)],
         ['Expires:', expiryLine(status, now)],
       ],
       width,
     ),
     status.servers.length === 0 ? [] : textTable(serverRows(status, hostnames, now, isWide)),
-    cluster === undefined ? [] : differences(cluster, isWide),
+    status.served === null ? [] : differences(status.served, isWide),
     list(
       'Not readable',
       status.documents.map(
@@ -89,8 +89,8 @@ function furtherWarnings({
   return warnings.filter(({ message }) => !reasons.some((reason) => reason.endsWith(message)));
 }
 
-function unservedLine({ servers }: RouterStatus, { columns, matrix }: ClusterView): Segment | undefined {
-  const { everything, resources } = unserved(columns, matrix, servers);
+function unservedLine(status: RouterStatus): Segment | undefined {
+  const { everything, resources } = unserved(status);
   if (everything) return { text: 'every API server: requests get 503', style: 'bad' };
   if (resources.length === 0) return undefined;
   const names = resources
@@ -105,7 +105,7 @@ function expiryLine({ certificates }: RouterStatus, now: number): Segment | unde
   return first?.isNear === true ? { text: first.text, style: 'warning' } : first?.text;
 }
 
-function routerLine({ form, serverId, enabled }: RouterStatus, hostnames: ClusterView['hostnames']): string {
+function routerLine({ form, serverId, enabled }: RouterStatus, hostnames: Hostnames): string {
   const whose = serverId === null ? form : `${form} of ${displayName(serverId, hostnames)}`;
   return enabled ? whose : `${whose}, feature gate off: everything is local`;
 }
@@ -141,7 +141,7 @@ function readByLine({ embeddedSync }: RouterStatus, now: number): string | undef
   return `this router, by ${source}, last ${durationText(now - Date.parse(lastReadAt))} ago`;
 }
 
-function upgradeLine({ upgrade: { shares, servers, departed, state } }: ClusterView): string {
+function upgradeLine({ shares, servers, departed, state }: UpgradeState): string {
   if (servers === 0) return departed === 0 ? '0' : `${departed}, all departed`;
   const counts = shares.map(
     ({ version, servers: count }) =>
@@ -179,7 +179,7 @@ const healthStyles: Readonly<Partial<Record<string, Style>>> = { healthy: 'good'
 
 function serverRows(
   { servers }: RouterStatus,
-  hostnames: ClusterView['hostnames'],
+  hostnames: Hostnames,
   now: number,
   isWide: boolean,
 ): readonly (readonly Segment[])[] {
@@ -224,31 +224,35 @@ function styled(text: string, style: Style | undefined): Segment {
   return style === undefined ? text : { text, style };
 }
 
-function differences({ columns, matrix }: ClusterView, isWide: boolean): readonly Line[] {
-  if (matrix.differingRows === 0)
-    return [[`All servers serve the same ${countOf(matrix.resources, 'resource')}.`]];
+function differences(served: ServedComparison, isWide: boolean): readonly Line[] {
+  const { columns, resources, differing } = served;
+  if (countDiffering(served) === 0)
+    return [[`All servers serve the same ${countOf(resources, 'resource')}.`]];
   const heads = columns.map(columnHead);
   return isWide
-    ? textTable([headings('RESOURCE', ...heads), ...matrix.differing.flatMap(resourceRows)])
-    : textTable([headings('GROUP', ...heads), ...matrix.differing.map(groupRow)]);
+    ? textTable([headings('RESOURCE', ...heads), ...differing.flatMap(resourceRows)])
+    : textTable([headings('GROUP', ...heads), ...differing.map(groupRow)]);
 }
 
-function columnHead({ version, servers }: ServerColumn): string {
-  const [first] = servers;
-  return shortVersion(version ?? first?.id ?? '-');
+function columnHead({ version, servers }: ServedComparison['columns'][number]): string {
+  return shortVersion(version ?? servers[0] ?? '-');
 }
 
 /** How many of the group's resources that are not everywhere each column serves. */
-function groupRow({ group, rows }: MatrixGroup): readonly string[] {
+function groupRow({ group, rows }: DifferingGroup): readonly string[] {
   const counts = (rows[0]?.cells ?? []).map(
     (_, column) => `${rows.filter(({ cells }) => cells[column] === 'served').length} of ${rows.length}`,
   );
   return [group === '' ? 'core' : group, ...counts];
 }
 
-const cellText: Readonly<Record<MatrixCell, string>> = { served: 'yes', missing: '-', unknown: '?' };
+const cellText: Readonly<Record<DifferingRow['cells'][number], string>> = {
+  served: 'yes',
+  missing: '-',
+  unknown: '?',
+};
 
-function resourceRows({ group, rows }: MatrixGroup): readonly (readonly string[])[] {
+function resourceRows({ group, rows }: DifferingGroup): readonly (readonly string[])[] {
   return rows.map(({ version, resource, subresource, cells }) => {
     const name = subresource === '' ? resource : `${resource}/${subresource}`;
     return [`${group === '' ? '' : `${group}/`}${version} ${name}`, ...cells.map((cell) => cellText[cell])];

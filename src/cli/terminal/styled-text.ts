@@ -1,4 +1,5 @@
 import { styleText } from 'node:util';
+import { printable } from '../../runtime/printable.ts';
 
 export type Style = keyof typeof formats;
 
@@ -12,14 +13,6 @@ export type Segment = string | StyledText;
 export type Line = readonly Segment[];
 
 const formats = { heading: 'bold', good: 'green', warning: 'yellow', bad: 'red' } as const;
-
-/** Also what turns or hides other characters, such as U+202E (CVE-2021-42574), and the separators of lines. */
-const controlCharacters = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
-
-/** Text that cannot control a terminal: control characters, line feeds among them, are shown as `?`. */
-export function printable(text: string): string {
-  return text.replaceAll(controlCharacters, '?');
-}
 
 /** Lines as a terminal is given them. What is in them is made printable; the colours are the only escapes. Pure. */
 export function renderLines(lines: readonly Line[], isColored: boolean): string {

@@ -1,18 +1,11 @@
 import { compareServerVersions } from '../../apimachinery/server-version.ts';
+import type { RouterStatus } from '../../own-paths/status/status-schema.ts';
 
 /** Host names of servers by ID, where the snapshot has them. */
 export type Hostnames = ReadonlyMap<string, string>;
 
-/** Names as people count them: `node-2` before `node-10`. Not by `Intl`: to load its data takes longer than a GET. */
-export function compareNames(left: string, right: string): number {
-  const [one, other] = [countable(left), countable(right)];
-  if (one !== other) return one < other ? -1 : 1;
-  // Names that only differ in how they are written keep one order all the same.
-  return left < right ? -1 : left > right ? 1 : 0;
-}
-
-function countable(name: string): string {
-  return name.replaceAll(/\d+/g, (digits) => digits.padStart(20, '0'));
+export function hostnamesOf({ servers }: Pick<RouterStatus, 'servers'>): Hostnames {
+  return new Map(servers.flatMap(({ id, hostname }) => (hostname === null ? [] : [[id, hostname]])));
 }
 
 /** What people call the server: its host name where the snapshot has it, since IDs of kube-apiserver are hashes. */

@@ -12,6 +12,7 @@ import { durationText } from '../../runtime/duration-text.ts';
 import type { RefusedPush } from '../../snapshot/receiving/receiver.ts';
 import { isOld, type RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { comparePreference } from '../../snapshot/routing-table/served-by.ts';
+import { servedComparison } from './served-comparison.ts';
 import type { RouterStatus } from './status-schema.ts';
 import {
   type CredentialFiles,
@@ -83,6 +84,7 @@ export function routerStatus(
       departedAt: listed.get(id)?.departedAt ?? null,
       health: healthStatus(health?.report(id), now),
     })),
+    served: table === undefined ? null : servedComparison(table),
     documents: documentProblems(table, reading !== undefined),
     certificates: credentialFiles.certificates(),
     keyFiles: credentialFiles.keyFiles(),
@@ -125,6 +127,7 @@ function snapshotState(table: RoutingTable, now: number): NonNullable<RouterStat
     createdAt: new Date(table.createdAt).toISOString(),
     old: isOld(table, now),
     source: metadata.source,
+    cluster: metadata.cluster ?? null,
     extensionApis: apiServices.flatMap(({ group, version, service, available }) =>
       service === undefined
         ? []
@@ -346,6 +349,11 @@ export function isUsable({ local, address, departedAt, health }: ListedServer): 
 export function countHealthy(servers: readonly Pick<ListedServer, 'departedAt' | 'health'>[]): number {
   return servers.filter(({ departedAt, health }) => health.status !== 'unhealthy' && departedAt === null)
     .length;
+}
+
+/** Of what not all servers serve, resources and subresources. */
+export function countDiffering(served: RouterStatus['served']): number {
+  return (served?.differing ?? []).reduce((count, { rows }) => count + rows.length, 0);
 }
 
 /**

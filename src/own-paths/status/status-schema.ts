@@ -72,6 +72,8 @@ const routerStatus = open({
       /** Nobody has renewed it for long; it is used all the same. */
       old: v.boolean(),
       source: v.string(),
+      /** The name that the sync job was given for it; `null`: none. */
+      cluster: v.nullable(v.string()),
       /** Of extension API servers: `metrics.k8s.io/v1beta1`, `<namespace>/<name>`. */
       extensionApis: v.array(open({ groupVersion: v.string(), service: v.string(), available: v.boolean() })),
       /** For example `example.com/v1`. */
@@ -107,6 +109,34 @@ const routerStatus = open({
       health,
     }),
   ),
+  /** What servers serve, compared; `null`: there has been no snapshot. */
+  served: v.nullable(
+    open({
+      /** Servers of one version that serve the same, however many they are. The oldest version first. */
+      columns: v.array(open({ version: v.nullable(v.string()), servers: texts })),
+      /** In one version each: `batch/v1` and `batch/v1beta1` of one resource count twice. */
+      resources: v.number(),
+      /** What not all servers serve. Groups and resources are in the order of their names, core first. */
+      differing: v.array(
+        open({
+          group: v.string(),
+          rows: v.array(
+            open({
+              version: v.string(),
+              resource: v.string(),
+              /** Empty when it is about the resource itself. */
+              subresource: v.string(),
+              /**
+               * One for each column. `unknown`: nothing is known of these servers' subresources, and they are taken to
+               * serve it (see `ServedSet.subresources`).
+               */
+              cells: v.array(v.picklist(['served', 'missing', 'unknown'])),
+            }),
+          ),
+        }),
+      ),
+    }),
+  ),
   /** Documents of servers that are missing in the merged ones, or not up to date there, and why. */
   documents: v.array(open({ path: v.string(), server: v.string(), problem: v.string() })),
   /** Also a token of the kubeconfig that says when it expires. Empty on runtimes that read no certificates from files. */
@@ -134,6 +164,9 @@ const routerStatus = open({
 });
 
 export type RouterStatus = Immutable<v.InferOutput<typeof routerStatus>>;
+export type ServedComparison = NonNullable<RouterStatus['served']>;
+export type DifferingGroup = ServedComparison['differing'][number];
+export type DifferingRow = DifferingGroup['rows'][number];
 
 /** @param text the text of `v1/status`. `undefined` when it is something else */
 export function parseRouterStatus(text: string): RouterStatus | undefined {

@@ -3,9 +3,7 @@ import type { HealthStatus } from '../../../src/health/health-state.ts';
 import type { HistoryView } from '../../../src/own-paths/history/history-view.ts';
 import type { RouterStatus } from '../../../src/own-paths/status/status-schema.ts';
 import type { Explanation } from '../../../src/proxy/explain.ts';
-import type { ServedSet, SnapshotServer } from '../../../src/snapshot/format/schema.ts';
-import type { RoutingTable } from '../../../src/snapshot/routing-table/routing-table.ts';
-import { servedByServers } from '../../../src/snapshot/routing-table/served-by.ts';
+import type { SnapshotServer } from '../../../src/snapshot/format/schema.ts';
 import { listedServer, statusView } from '../../support/status-view.ts';
 
 /** What an attacker would write into a field: it leaves text, attributes, comments and scripts alike. */
@@ -33,50 +31,9 @@ export function hostileSources(): StatusPageSources & { readonly fields: readonl
     }),
   );
   const servers = [one, other].filter((server) => server !== undefined);
-  const set = (names: readonly string[]): ServedSet => ({
-    storageVersions: Object.fromEntries(
-      names.map((name) => [`${hostile('group')}.${hostile(name)}`, [hostile('served-version')]]),
-    ),
-  });
-  const table: RoutingTable = {
-    isEveryServerKnown: true,
-    snapshot: {
-      apiVersion: 'mixed-version-proxy/v1alpha1',
-      kind: 'StorageVersionSnapshot',
-      metadata: {
-        generation: 1,
-        createdAt: new Date(now).toISOString(),
-        cluster: hostile('cluster'),
-        source: 'discovery',
-      },
-      servers,
-      servedSets: { one: set(['differing']), other: set([]) },
-      apiServices: [],
-      customResourceGroups: [],
-    },
-    generation: 1,
-    createdAt: now,
-    servers: servers.map(({ id, version }) => ({
-      id,
-      version,
-      minor: undefined,
-      origin: undefined,
-      serverName: '',
-      stale: true,
-      departed: false,
-    })),
-    reachable: [],
-    everyServer: servedByServers([]),
-    comparison: undefined,
-    server: () => undefined,
-    resource: () => undefined,
-    extension: () => undefined,
-    isCustomResource: () => false,
-  };
   return {
     state: () => ({
       status: hostileStatus(servers, hostile),
-      table,
       lastProbe: () => ({ outcome: 'unreachable', agoMilliseconds: 0, milliseconds: 5 }),
       history: hostileHistory(hostile),
       now,
@@ -109,12 +66,30 @@ function hostileStatus(servers: readonly SnapshotServer[], hostile: (field: stri
       createdAt: new Date(now).toISOString(),
       old: false,
       source: 'discovery',
+      cluster: hostile('cluster'),
       extensionApis: [],
       customResourceGroups: [],
     },
     servers: servers.map(({ id, address = null, version = null, hostname = null, serves = null }) =>
       listedServer({ id, hostname, serves, address, addressSource: address, version, stale: true, health }),
     ),
+    served: {
+      columns: servers.map(({ id, version = null }) => ({ version, servers: [id] })),
+      resources: 1,
+      differing: [
+        {
+          group: hostile('group'),
+          rows: [
+            {
+              version: hostile('served-version'),
+              resource: hostile('differing'),
+              subresource: '',
+              cells: ['served', 'missing'],
+            },
+          ],
+        },
+      ],
+    },
     documents: [
       { path: hostile('document'), server: hostile('document-server'), problem: hostile('problem') },
     ],

@@ -1,17 +1,18 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type ServerOptions, snapshotOf } from '../../test/support/snapshot-builder.ts';
-import { buildRoutingTable } from '../snapshot/routing-table/build-routing-table.ts';
-import { clusterView } from './cluster-view.ts';
+import { type ServerOptions, snapshotOf } from '../../../test/support/snapshot-builder.ts';
+import { statusOf } from '../../../test/support/status-view.ts';
 
-function view(servers: Readonly<Record<string, ServerOptions>>) {
-  return clusterView(buildRoutingTable(snapshotOf(servers)));
+function compared(servers: Readonly<Record<string, ServerOptions>>) {
+  const { served } = statusOf(snapshotOf(servers));
+  assert.ok(served !== null);
+  return served;
 }
 
-describe('the view of a cluster', () => {
+describe('what servers serve, compared', () => {
   it('has one column for servers of one version that serve the same, the oldest version first', () => {
     const [old, young] = [['v1/pods'], ['v1/pods', 'batch/v1/jobs']];
-    const { columns, upgrade } = view({
+    const { columns } = compared({
       d: { serves: young, version: 'v1.36.0' },
       c: { serves: old, version: 'v1.9.0' },
       b: { serves: young, version: 'v1.36.0' },
@@ -19,33 +20,22 @@ describe('the view of a cluster', () => {
       e: { serves: young },
     });
     assert.deepEqual(
-      columns.map(({ version, servers }) => [version, servers.map(({ id }) => id)]),
+      columns.map(({ version, servers }) => [version, servers]),
       [
-        [undefined, ['e']],
+        [null, ['e']],
         ['v1.9.0', ['c']],
         ['v1.35.0', ['a']],
         ['v1.36.0', ['b', 'd']],
       ],
     );
-    assert.deepEqual(upgrade, {
-      state: 'mixed',
-      servers: 5,
-      departed: 0,
-      shares: [
-        { version: undefined, servers: 1 },
-        { version: 'v1.9.0', servers: 1 },
-        { version: 'v1.35.0', servers: 1 },
-        { version: 'v1.36.0', servers: 2 },
-      ],
-    });
   });
 
   it('puts apart what differs from what all serve, version by version', () => {
-    const { matrix } = view({
+    const { differing } = compared({
       a: { serves: ['v1/pods', 'batch/v1beta1/cronjobs', 'batch/v1/cronjobs'], version: 'v1.24.0' },
       b: { serves: ['v1/pods', 'batch/v1/cronjobs', 'lost.io/v1/things'], version: 'v1.25.0' },
     });
-    assert.deepEqual(matrix.differing, [
+    assert.deepEqual(differing, [
       {
         group: 'batch',
         rows: [{ version: 'v1beta1', resource: 'cronjobs', subresource: '', cells: ['served', 'missing'] }],
@@ -55,16 +45,15 @@ describe('the view of a cluster', () => {
         rows: [{ version: 'v1', resource: 'things', subresource: '', cells: ['missing', 'served'] }],
       },
     ]);
-    assert.equal(matrix.differingRows, 2);
   });
 
   it('names a subresource that a server lacks, and says where subresources are not known', () => {
-    const { matrix } = view({
+    const { differing } = compared({
       a: { serves: ['v1/pods'], knowsSubresources: true, version: 'v1.1.0' },
       b: { serves: ['v1/pods', 'v1/pods/resize'], version: 'v1.2.0' },
       c: { serves: ['v1/pods'], version: 'v1.3.0' },
     });
-    assert.deepEqual(matrix.differing, [
+    assert.deepEqual(differing, [
       {
         group: '',
         rows: [
@@ -80,45 +69,32 @@ describe('the view of a cluster', () => {
   });
 
   it('does not take a subresource for different where only unknown subresources stand against it', () => {
-    const { matrix } = view({
+    const { differing } = compared({
       a: { serves: ['v1/pods', 'v1/pods/log'], version: 'v1.1.0' },
       b: { serves: ['v1/pods'], version: 'v1.2.0' },
     });
-    assert.equal(matrix.differingRows, 0);
+    assert.deepEqual(differing, []);
   });
 
   it('lists no subresources of a resource that is missing as a whole', () => {
-    const { matrix } = view({
+    const { differing } = compared({
       a: { serves: ['v1/pods', 'v1/pods/log'], version: 'v1.1.0' },
       b: { serves: ['v1/pods', 'v1/pods/log', 'apps/v1/deployments', 'apps/v1/deployments/scale'] },
     });
     assert.deepEqual(
-      matrix.differing.flatMap(({ rows }) => rows.map(({ resource, subresource }) => resource + subresource)),
+      differing.flatMap(({ rows }) => rows.map(({ resource, subresource }) => resource + subresource)),
       ['deployments'],
     );
   });
 
   it('knows a resource called like a property of every object', () => {
-    const { matrix } = view({
+    const { differing } = compared({
       a: { serves: ['v1/pods', 'x.io/v1/constructor'], version: 'v1.1.0' },
       b: { serves: ['v1/pods', 'v1/pods/constructor'], version: 'v1.2.0' },
     });
     assert.deepEqual(
-      matrix.differing.map(({ group }) => group),
+      differing.map(({ group }) => group),
       ['x.io'],
     );
-  });
-
-  it('tells one version that serves different things from an upgrade, and both from a cluster at rest', () => {
-    const version = 'v1.30.0';
-    assert.equal(
-      view({ a: { serves: ['v1/pods'], version }, b: { serves: ['v1/nodes'], version } }).upgrade.state,
-      'differing',
-    );
-    assert.equal(
-      view({ a: { serves: ['v1/pods'], version }, b: { serves: ['v1/pods'], version } }).upgrade.state,
-      'uniform',
-    );
-    assert.equal(clusterView(undefined).upgrade.servers, 0);
   });
 });
