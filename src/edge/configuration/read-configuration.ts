@@ -1,14 +1,22 @@
-import type { PreferredVersionOptions } from '../../routing/decision.ts';
+import * as v from 'valibot';
+import type { PreferredVersion, PreferredVersionOptions } from '../../routing/decision.ts';
 import { defaultPreferredVersion, isPreferredVersion } from '../../routing/preferred-version.ts';
 import { describeIssues } from '../../runtime/validation.ts';
 import { createAddressPolicy } from '../../snapshot/addresses/address-policy.ts';
+import { httpsOrigin } from '../../snapshot/format/schema.ts';
 import { type PinnedKeySet, parseSnapshotKeys } from '../../snapshot/signing/keys.ts';
 import type { DurableObjectNamespace, Fetcher } from '../platform/bindings.ts';
 import type { SnapshotConfiguration, WorkerConfiguration } from './configuration.ts';
-import { EnvironmentReader } from './environment-reader.ts';
+import { binding, EnvironmentReader, flag, json, jsonText, text } from './environment-reader.ts';
 
-const isText = (item: unknown): item is string => typeof item === 'string' && item !== '';
-const isNumber = (item: unknown): item is number => typeof item === 'number';
+const arrayOf = <Item extends v.GenericSchema>(what: string, item: Item) =>
+  v.pipe(json, v.array(item, `must be a JSON array of ${what}`));
+const choice = <const Choices extends readonly string[]>(...choices: Choices) =>
+  v.picklist(choices, `must be one of ${choices.join(', ')}`);
+const preferredVersion = v.custom<PreferredVersion>(
+  (value) => typeof value === 'string' && isPreferredVersion(value),
+  'must be majority, newest, oldest, local, or a minor version such as 1.36',
+);
 
 /**
  * Checks the whole environment of a Worker (`WorkerEnvironment`).
@@ -16,15 +24,15 @@ const isNumber = (item: unknown): item is number => typeof item === 'number';
  */
 export async function readConfiguration(environment: object): Promise<WorkerConfiguration> {
   const reader = new EnvironmentReader(environment);
-  const isGateway = reader.boolean('GATEWAY') ?? false;
+  const isGateway = reader.read('GATEWAY', flag) ?? false;
   const local = readLocal(reader, isGateway);
-  const frontProxy = reader.binding<Fetcher>('PEER_MTLS', ['fetch']);
-  const destinations = reader.binding<Fetcher>('DESTINATIONS', ['fetch']);
+  const frontProxy = reader.read('PEER_MTLS', binding<Fetcher>('fetch'));
+  const destinations = reader.read('DESTINATIONS', binding<Fetcher>('fetch'));
   const assertions = reader.has('ASSERTION_SIGNING_KEY')
     ? await (await import('./read-assertions.ts')).readAssertions(reader)
     : undefined;
   const callers = {
-    clientCertificates: reader.choice('CLIENT_CERTIFICATES', ['none', 'cf']) === 'cf',
+    clientCertificates: reader.read('CLIENT_CERTIFICATES', choice('none', 'cf')) === 'cf',
     tokenIssuer: tokenVariables.some((name) => reader.has(name))
       ? (await import('./read-token-issuer.ts')).readTokenIssuer(reader)
       : undefined,
@@ -52,67 +60,58 @@ function readLocal(reader: EnvironmentReader, isGateway: boolean): WorkerConfigu
     }
     return undefined;
   }
-  const id = reader.requiredText(
+  const id = reader.required(
     'SERVER_ID',
     'the ID of the API server behind LOCAL_SERVER, as in the snapshot',
+    text,
   );
-  const origin = reader.httpsOrigin(
+  const given = reader.required(
     'LOCAL_SERVER',
     'https://name:port of the API server that takes what is local',
+    httpsOrigin,
   );
+  // Written as URL parsers write it: `https://name:443` is `https://name`.
+  const origin = given && new URL(given).origin;
   if (id === undefined || origin === undefined) return undefined;
   return { kind: 'local', id, origin, serverName: new URL(origin).hostname, trust: { kind: 'peer-ca' } };
 }
 
 async function readSnapshot(reader: EnvironmentReader): Promise<SnapshotConfiguration | undefined> {
   const keys = await readSnapshotKeys(reader);
-  const object = reader.binding<DurableObjectNamespace>('SNAPSHOT_OBJECT', ['idFromName', 'get']);
+  const object = reader.read('SNAPSHOT_OBJECT', binding<DurableObjectNamespace>('idFromName', 'get'));
   const addressPolicy = readAddressPolicy(reader);
-  const initial = reader.text('SNAPSHOT');
+  const initial = reader.read('SNAPSHOT', text);
   const preferredVersion = readPreferredVersion(reader);
   if (keys === undefined || addressPolicy === undefined) return undefined;
   return { keys, addressPolicy, object, initial, preferredVersion };
 }
 
 function readPreferredVersion(reader: EnvironmentReader): PreferredVersionOptions {
-  const version = reader.text('PREFERRED_VERSION') ?? defaultPreferredVersion.version;
-  if (!isPreferredVersion(version)) {
-    reader.issue(
-      'PREFERRED_VERSION',
-      'must be majority, newest, oldest, local, or a minor version such as 1.36',
-    );
-    return defaultPreferredVersion;
-  }
+  const { version, scope } = defaultPreferredVersion;
   return {
-    version,
-    scope: reader.choice('PREFERRED_VERSION_SCOPE', ['differing', 'all']) ?? defaultPreferredVersion.scope,
-    required: reader.choice('PREFERRED_VERSION_REQUIRED', ['true', 'false']) === 'true',
+    version: reader.read('PREFERRED_VERSION', preferredVersion) ?? version,
+    scope: reader.read('PREFERRED_VERSION_SCOPE', choice('differing', 'all')) ?? scope,
+    required: reader.read('PREFERRED_VERSION_REQUIRED', choice('true', 'false')) === 'true',
   };
 }
 
 async function readSnapshotKeys(reader: EnvironmentReader): Promise<PinnedKeySet | undefined> {
-  const text = reader.jsonText('SNAPSHOT_KEYS');
-  if (text === undefined) {
-    if (!reader.has('SNAPSHOT_KEYS')) {
-      reader.issue('SNAPSHOT_KEYS', 'is required: the public JWKS that snapshots may be signed with');
-    }
-    return undefined;
-  }
-  const parsed = await parseSnapshotKeys(text);
+  const what = 'the public JWKS that snapshots may be signed with';
+  const given = reader.required('SNAPSHOT_KEYS', what, jsonText);
+  if (given === undefined) return undefined;
+  const parsed = await parseSnapshotKeys(given);
   if (parsed.ok) return parsed.keys;
-  reader.issue('SNAPSHOT_KEYS', `is unusable: ${describeIssues(parsed.issues)}`);
-  return undefined;
+  return reader.issue('SNAPSHOT_KEYS', `is unusable: ${describeIssues(parsed.issues)}`);
 }
 
 function readAddressPolicy(reader: EnvironmentReader) {
-  const allowedCidrs = reader.list('PEER_CIDRS', isText, 'texts');
-  const allowedPorts = reader.list('PEER_PORTS', isNumber, 'numbers');
-  const allowLoopbackPeers = reader.boolean('ALLOW_LOOPBACK_PEERS');
+  const allowedCidrs = reader.read('PEER_CIDRS', arrayOf('texts', text));
+  const allowedPorts = reader.read('PEER_PORTS', arrayOf('numbers', v.number('must be numbers')));
+  const allowLoopbackPeers = reader.read('ALLOW_LOOPBACK_PEERS', flag);
   try {
     return createAddressPolicy({ allowedCidrs, allowedPorts, allowLoopbackPeers });
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
-    reader.issue('PEER_CIDRS and PEER_PORTS', `are unusable: ${error.message}`);
-    return undefined;
+    return reader.issue('PEER_CIDRS and PEER_PORTS', `are unusable: ${error.message}`);
   }
 }
