@@ -29,7 +29,6 @@ export interface MergedDiscoveryRequest {
   readonly path: DiscoveryPath;
   /** The forms in which a server says what it serves itself. */
   readonly accept: string;
-  /** Whether a server has the document, by the snapshot. */
   readonly isKnown: boolean;
   /**
    * @param own what a server says of itself now. Default: what the snapshot has

@@ -15,11 +15,9 @@ import { compareLeadership } from './forms/leadership.ts';
 /** What one server serves, as its own discovery says. */
 export interface DiscoveryView {
   readonly serverId: string;
-  /** The server's Kubernetes version, for example `v1.26.15`; `undefined` when unknown. */
   readonly version: string | undefined;
   /** The legacy group under the empty name. Servers that share a set share this very array. */
   readonly groups: readonly APIGroupDiscovery[];
-  /** As in `ServedSet.storageVersionHashes`. */
   readonly storageVersionHashes?: Readonly<Record<string, string>> | undefined;
   /** The server could not be read this time: `groups` is the last that was known. */
   readonly stale: boolean;
@@ -272,7 +270,6 @@ export interface DiscoverySource {
   readonly reachable: boolean;
 }
 
-/** One source's description of one thing. */
 export interface Contribution<Item> {
   readonly source: DiscoverySource;
   readonly item: Item;

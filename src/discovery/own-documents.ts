@@ -6,12 +6,7 @@ import { jsonObject } from '../runtime/validation.ts';
 import type { APIGroupDiscovery } from '../snapshot/format/schema.ts';
 import { nameIssue } from '../snapshot/format/schema.ts';
 import { ownGroups } from './forms/aggregated.ts';
-import {
-  type ParsedAPIGroup,
-  type ParsedAPIResourceList,
-  parseAPIGroup,
-  parseAPIResourceList,
-} from './forms/classic.ts';
+import { type Classic, parseClassic } from './forms/classic.ts';
 import type { DiscoveryPath } from './forms/discovery-path.ts';
 import { DiscoveryDocumentError, parseWith } from './forms/parse-document.ts';
 
@@ -20,13 +15,13 @@ export type OwnDocument =
   /** `/api` and `/apis`: everything, in aggregated form. */
   | { readonly kind: 'groups'; readonly groups: readonly APIGroupDiscovery[] }
   /** `/apis/<group>`. */
-  | { readonly kind: 'group'; readonly group: ParsedAPIGroup }
+  | { readonly kind: 'group'; readonly group: Classic<'APIGroup'> }
   /** `/api/<version>` and `/apis/<group>/<version>`. */
   | {
       readonly kind: 'resources';
       readonly group: string;
       readonly version: string;
-      readonly resources: ParsedAPIResourceList['resources'];
+      readonly resources: Classic<'APIResourceList'>['resources'];
     }
   | { readonly kind: 'openapi-v3'; readonly urls: Readonly<Record<string, string>> };
 
@@ -64,11 +59,11 @@ async function parseOwnDocument(
     case 'groups':
       return { kind: 'groups', groups: await ownGroups(document, path.legacy, slice) };
     case 'group': {
-      const group = parseAPIGroup(document);
+      const group = parseClassic('APIGroup', document);
       return group.name === path.group ? { kind: 'group', group } : undefined;
     }
     case 'resources': {
-      const { resources } = parseAPIResourceList(document);
+      const { resources } = parseClassic('APIResourceList', document);
       return { kind: 'resources', group: path.group, version: path.version, resources };
     }
     case 'openapi-v3':

@@ -9,10 +9,8 @@ const lookLength = 256 * 1024;
 /** An array or object that is not parsed at once: it is longer than a piece, or one of the first two levels. */
 interface Container {
   readonly start: number;
-  /** The place of its closing bracket. */
   readonly end: number;
   readonly isArray: boolean;
-  /** The places of the commas between its members. */
   readonly commas: readonly number[];
   /** Containers among its members, by the number of the member. */
   readonly inner: ReadonlyMap<number, Container>;

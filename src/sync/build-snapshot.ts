@@ -31,10 +31,8 @@ export interface SnapshotInput {
   /** The last start of each server of which it was seen, by ID. Default: none. */
   readonly starts?: ReadonlyMap<string, SeenStart> | undefined;
   readonly clusterObjects: ClusterObjects;
-  /** What servers serve by their StorageVersions, by server ID. */
   readonly storageVersions?: ReadonlyMap<string, ServedSet['storageVersions']> | undefined;
   readonly decodableVersions?: DecodableVersions | undefined;
-  /** Addresses that routers advertise (`AdvertisedAddresses`), by server ID. */
   readonly advertised?: ReadonlyMap<string, AdvertisedAddress> | undefined;
   /**
    * Digests of the servers' schemas, by server ID (`SchemaReader`). `undefined`: there is nothing to compare, and no set
@@ -226,7 +224,6 @@ function createSetCollection(previous: Snapshot | undefined) {
   };
 }
 
-/** What was made of a set the last time, and of what else. */
 interface Refined {
   readonly from: readonly unknown[];
   readonly key: string;
@@ -282,7 +279,6 @@ interface ServerKnowledge {
 }
 
 interface ServerContent {
-  /** As it was read, or of the previous snapshot. */
   readonly set: ServedSet;
   /** These stand in place of those of the set. */
   readonly openapiV3: ServedSet['openapiV3'];

@@ -37,7 +37,6 @@ interface Entry<Value> {
   token: string | undefined;
   issue: string | undefined;
   failures: number;
-  /** Of the read that is under way. */
   underWay: AbortSignal | undefined;
   /** By the monotonic clock. */
   dueAt: number;
@@ -140,12 +139,10 @@ export function createDocumentCache<Value>(options: DocumentCacheOptions) {
       await Promise.all(reads);
     },
     state,
-    /** Whether it has been read as it is now. */
     isCurrent: ({ key, token }: WantedDocument<Value>): boolean =>
       state(key).kind === 'known' && entries.get(key)?.token === token,
     /** Resolves when the first reads that are under way have ended. */
     settled: (): Promise<unknown> => Promise.all(firstReads),
-    /** Forgets all others. */
     keep(keys: ReadonlySet<string>): void {
       for (const key of entries.keys()) if (!keys.has(key)) entries.delete(key);
     },
@@ -156,7 +153,6 @@ export function createDocumentCache<Value>(options: DocumentCacheOptions) {
         Object.assign(entry, { token: undefined, failures: 0, underWay: undefined, dueAt: -Infinity });
       }
     },
-    /** Forgets everything, and cancels all reads. */
     clear(): void {
       cancel();
       entries.clear();

@@ -50,7 +50,6 @@ const lease = v.object({
   ),
 });
 
-/** Whether two Leases belong to one host: one server in two versions. */
 export function isSameHost(one: IdentityLease, other: IdentityLease): boolean {
   return one.hostname !== undefined && one.hostname === other.hostname;
 }

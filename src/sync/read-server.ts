@@ -2,13 +2,7 @@ import * as v from 'valibot';
 import { groupNameOf } from '../apimachinery/group-version.ts';
 import { isSubresourceName } from '../apimachinery/names.ts';
 import { ownGroups, servedSetFromDiscovery } from '../discovery/forms/aggregated.ts';
-import {
-  groupsFromClassic,
-  type ParsedAPIGroupList,
-  type ParsedAPIResourceList,
-  parseAPIGroupList,
-  parseAPIVersions,
-} from '../discovery/forms/classic.ts';
+import { type Classic, groupsFromClassic, parseClassic } from '../discovery/forms/classic.ts';
 import { groupName, versionName } from '../discovery/forms/parse-document.ts';
 import { ownDiscoveryAccept, parseOpenApiV3Index } from '../discovery/own-documents.ts';
 import { errorMessage } from '../runtime/errors.ts';
@@ -98,8 +92,7 @@ interface SetRequest {
 
 interface ReadSet {
   readonly set: ServedSet;
-  /** By group version: the classic documents, if they were read. */
-  readonly resourceLists?: ReadonlyMap<string, ParsedAPIResourceList>;
+  readonly resourceLists?: ReadonlyMap<string, Classic<'APIResourceList'>>;
 }
 
 /** What documents said, by `/api` and `/apis`: most never change, and servers of one version give the same ones. */
@@ -108,7 +101,6 @@ const indexReadBefore = new WeakMap<ServerDocument, Promise<OpenApiReading>>();
 
 const aggregatedDocument = v.object({ kind: v.literal('APIGroupDiscoveryList') });
 
-/** Reads what a server itself serves, in the best form that it has. */
 async function readSet(request: SetRequest): Promise<ReadSet> {
   const { documents, signal } = request;
   const [api, apis] = await Promise.all([
@@ -232,15 +224,15 @@ async function readClassic({
   signal,
 }: SetRequest): Promise<{
   readonly groups: APIGroupDiscovery[];
-  readonly resourceLists: ReadonlyMap<string, ParsedAPIResourceList>;
+  readonly resourceLists: ReadonlyMap<string, Classic<'APIResourceList'>>;
 }> {
   const [api, apis, openApi] = await Promise.all([
     getJson(documents, '/api', signal),
     getJson(documents, '/apis', signal),
     index,
   ]);
-  const apiVersions = parseAPIVersions(api);
-  const apiGroupList = withGroupVersions(parseAPIGroupList(apis), [
+  const apiVersions = parseClassic('APIVersions', api);
+  const apiGroupList = withGroupVersions(parseClassic('APIGroupList', apis), [
     ...indexedGroupVersions(openApi),
     ...knownGroupVersions,
   ]);
@@ -250,7 +242,7 @@ async function readClassic({
       versions.map(({ version }) => `${name}/${version}`),
     ),
   ]);
-  const apiResourceLists = new Map<string, ParsedAPIResourceList>();
+  const apiResourceLists = new Map<string, Classic<'APIResourceList'>>();
   const failures = new Map<string, unknown>();
   const limit = createLimiter(concurrentDocuments);
   await Promise.all(
@@ -336,9 +328,9 @@ export function indexedGroupVersions(openApi: OpenApiReading): readonly string[]
 
 /** The list with these group versions, behind its own: the order of those is the server's preference. */
 export function withGroupVersions(
-  list: ParsedAPIGroupList,
+  list: Classic<'APIGroupList'>,
   groupVersions: readonly string[],
-): ParsedAPIGroupList {
+): Classic<'APIGroupList'> {
   const groups = new Map(list.groups.map((group) => [group.name, group]));
   for (const groupVersion of groupVersions) {
     const [name, version] = groupVersion.split('/');

@@ -57,7 +57,6 @@ export interface RoundOutcome {
   readonly snapshot: Snapshot | undefined;
   readonly changed: boolean;
   readonly servers: readonly SyncServer[];
-  /** The latest reading of each server that has one. */
   readonly readings: ReadonlyMap<string, ServerReading>;
   /** Whether everything that is watched could be listed. */
   readonly isWhole: boolean;

@@ -86,7 +86,6 @@ const maximumKnown = 4_000;
 /** In characters; longer ones are few. */
 const longestKnown = 4_096;
 
-/** @returns makes the digest of a definition, by its name */
 function digestsOf(
   definitions: ReadonlyMap<string, unknown>,
   known: Map<string, string>,

@@ -60,7 +60,6 @@ interface SchemaDocument {
   readonly url: string;
   /** Documents with the same key have the same content. */
   readonly key: string;
-  /** The servers that have it and can be read. */
   readonly from: readonly ServerDocuments[];
 }
 
@@ -72,7 +71,6 @@ export function createSchemaReader(options: SchemaReaderOptions) {
     timeout,
     concurrentDocuments,
   });
-  /** Digests of definitions that documents share. */
   let digested = new Map<string, string>();
   if (options.previous !== undefined) {
     for (const [url, digests] of digestsOf(options.previous)) documents.remember(url, digests);

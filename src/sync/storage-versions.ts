@@ -6,7 +6,7 @@ import {
 } from '../apimachinery/group-version.ts';
 import { compareServerVersions, minorVersion } from '../apimachinery/server-version.ts';
 import { storageVersionHash, storageVersionHashPattern } from '../apimachinery/storage-version-hash.ts';
-import { type ParsedAPIResourceList, parseAPIResourceList } from '../discovery/forms/classic.ts';
+import { type Classic, parseClassic } from '../discovery/forms/classic.ts';
 import { isSameJson } from '../runtime/same-json.ts';
 import { type Clock, createTimeSlice } from '../runtime/time.ts';
 import { snapshotLimits } from '../snapshot/format/limits.ts';
@@ -244,7 +244,7 @@ type StorageVersionHashes = NonNullable<ServedSet['storageVersionHashes']>;
 interface HashesRequest {
   readonly documents: ServerDocuments;
   readonly set: ServedSet;
-  readonly resourceLists: ReadonlyMap<string, ParsedAPIResourceList> | undefined;
+  readonly resourceLists: ReadonlyMap<string, Classic<'APIResourceList'>> | undefined;
   readonly version: string | undefined;
   readonly signal: AbortSignal;
 }
@@ -340,11 +340,11 @@ export async function readResourceList(
   documents: ServerDocuments,
   groupVersion: string,
   signal: AbortSignal,
-): Promise<ParsedAPIResourceList | undefined> {
+): Promise<Classic<'APIResourceList'> | undefined> {
   const path = `${groupVersion.includes('/') ? '/apis' : '/api'}/${groupVersion}`;
   const value = await getJsonIfServed(documents, path, signal);
   if (value === undefined) return undefined;
-  const list = parseAPIResourceList(value);
+  const list = parseClassic('APIResourceList', value);
   if (list.groupVersion === groupVersion) return list;
   throw new ReadError('InvalidDocument', `${path} is the document of ${list.groupVersion}`);
 }
@@ -369,7 +369,7 @@ function knownFrom({ discovery, storageVersionHashes = {} }: ServedSet) {
 }
 
 /** Without subresources, and without names that a snapshot cannot hold. */
-function hashesOf(group: string, { resources }: ParsedAPIResourceList): StorageVersionHashes {
+function hashesOf(group: string, { resources }: Classic<'APIResourceList'>): StorageVersionHashes {
   return Object.fromEntries(
     resources.flatMap(({ name: resource, storageVersionHash = '' }) => {
       const name = storageVersionName(group, resource);

@@ -275,7 +275,6 @@ export async function runOnce(given: SyncParts, signal: AbortSignal): Promise<Sy
   return { ok, snapshot, readings, warnings, deliveries };
 }
 
-/** Lists everything that is watched, runs the round, then ends the watches. */
 async function oneRound(context: RoundContext, signal: AbortSignal): Promise<RoundOutcome> {
   const { clusterSource, previous, servers: listed } = context.options;
   const over = new AbortController();

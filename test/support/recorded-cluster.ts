@@ -1,13 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { storageVersionName } from '../../src/apimachinery/group-version.ts';
 import { parseAggregated, servedSetFromDiscovery } from '../../src/discovery/forms/aggregated.ts';
-import {
-  groupsFromClassic,
-  type ParsedAPIResourceList,
-  parseAPIGroupList,
-  parseAPIResourceList,
-  parseAPIVersions,
-} from '../../src/discovery/forms/classic.ts';
+import { type Classic, groupsFromClassic, parseClassic } from '../../src/discovery/forms/classic.ts';
 import { parseOpenApiV3Index } from '../../src/discovery/own-documents.ts';
 import type { APIGroupDiscovery, ServedSet, Snapshot } from '../../src/snapshot/format/schema.ts';
 import { type SnapshotOptions, servedSetKeyOf, snapshotOf } from './snapshot-builder.ts';
@@ -53,7 +47,7 @@ export function recordedServedSet(server: RecordedServer): ServedSet {
 function recordedHashes({ resourceLists }: RecordedServer): Record<string, string> {
   const hashes: Record<string, string> = {};
   for (const list of resourceLists.values()) {
-    const { groupVersion, resources } = parseAPIResourceList(list);
+    const { groupVersion, resources } = parseClassic('APIResourceList', list);
     const group = groupVersion.includes('/') ? (groupVersion.split('/')[0] ?? '') : '';
     for (const { name, storageVersionHash } of resources) {
       if (storageVersionHash !== undefined) hashes[storageVersionName(group, name)] = storageVersionHash;
@@ -123,16 +117,16 @@ function recordedServer(cluster: RecordedClusterName, id: 'a' | 'b'): RecordedSe
       : undefined,
     openapiV3: read('openapi__v3.json'),
     groups: groupsFromClassic({
-      apiVersions: parseAPIVersions(api),
-      apiGroupList: parseAPIGroupList(apis),
+      apiVersions: parseClassic('APIVersions', api),
+      apiGroupList: parseClassic('APIGroupList', apis),
       apiResourceLists: parsedLists(resourceLists),
     }),
   };
 }
 
-function parsedLists(lists: ReadonlyMap<string, unknown>): Map<string, ParsedAPIResourceList> {
+function parsedLists(lists: ReadonlyMap<string, unknown>): Map<string, Classic<'APIResourceList'>> {
   return new Map(
-    [...lists].map(([path, list]) => [path.replace(/^\/apis?\//, ''), parseAPIResourceList(list)]),
+    [...lists].map(([path, list]) => [path.replace(/^\/apis?\//, ''), parseClassic('APIResourceList', list)]),
   );
 }
 

@@ -45,7 +45,6 @@ interface ServeInput {
   readonly isDryRun: boolean;
   readonly settings: readonly FoundSetting[];
   readonly warnings: number;
-  /** Reads all of it again while the router runs. */
   readonly configurationSource: ConfigurationSource;
   /** Why the ID of the local server is not known, where that is no error; `config` has `serverIdToBeFound` then. */
   readonly unknownServerId: string | undefined;

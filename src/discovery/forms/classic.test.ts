@@ -1,16 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { recordedServers } from '../../../test/support/recorded-cluster.ts';
-import {
-  type ClassicDiscovery,
-  groupsFromClassic,
-  parseAPIGroupList,
-  parseAPIResourceList,
-  parseAPIVersions,
-} from './classic.ts';
+import { type ClassicDiscovery, groupsFromClassic, parseClassic } from './classic.ts';
 
 function groupList(groups: Readonly<Record<string, readonly string[]>>) {
-  return parseAPIGroupList({
+  return parseClassic('APIGroupList', {
     kind: 'APIGroupList',
     apiVersion: 'v1',
     groups: Object.entries(groups).map(([name, versions]) => ({
@@ -21,7 +15,11 @@ function groupList(groups: Readonly<Record<string, readonly string[]>>) {
 }
 
 function resourceList(...resources: readonly object[]) {
-  return parseAPIResourceList({ kind: 'APIResourceList', groupVersion: 'example.com/v1', resources });
+  return parseClassic('APIResourceList', {
+    kind: 'APIResourceList',
+    groupVersion: 'example.com/v1',
+    resources,
+  });
 }
 
 const widgets = { name: 'widgets', singularName: 'widget', namespaced: true, kind: 'Widget', verbs: ['get'] };
@@ -32,7 +30,7 @@ function convert(rest: Partial<ClassicDiscovery>) {
 
 test('group versions that /apis lists and the server answers with 404 are not its own', () => {
   const { a } = recordedServers('kubernetes-1.25-1.26');
-  const listed = parseAPIGroupList(a.classic.apis).groups.flatMap(({ name, versions }) =>
+  const listed = parseClassic('APIGroupList', a.classic.apis).groups.flatMap(({ name, versions }) =>
     versions.map(({ version }) => `${name}/${version}`),
   );
   assert.ok(listed.includes('flowcontrol.apiserver.k8s.io/v1beta3'));
@@ -44,7 +42,7 @@ test('group versions that /apis lists and the server answers with 404 are not it
 });
 
 test('a group none of whose lists was given is not there at all, the legacy group neither', () => {
-  const apiVersions = parseAPIVersions({ kind: 'APIVersions', versions: ['v1'] });
+  const apiVersions = parseClassic('APIVersions', { kind: 'APIVersions', versions: ['v1'] });
   assert.deepEqual(convert({ apiVersions, apiGroupList: groupList({ 'example.com': ['v1'] }) }), []);
 });
 
@@ -103,17 +101,20 @@ describe('subresources', () => {
 
 test('classic documents of another kind, or broken, are refused', () => {
   const status = { kind: 'Status', apiVersion: 'v1' };
-  for (const parse of [parseAPIVersions, parseAPIGroupList, parseAPIResourceList]) {
-    assert.throws(() => parse(status), { name: 'DiscoveryDocumentError', message: /^This is no / });
-    assert.throws(() => parse('404 page not found'), /^DiscoveryDocumentError: This is no /);
+  for (const kind of ['APIVersions', 'APIGroupList', 'APIResourceList'] as const) {
+    assert.throws(() => parseClassic(kind, status), {
+      name: 'DiscoveryDocumentError',
+      message: /^This is no /,
+    });
+    assert.throws(() => parseClassic(kind, '404 page not found'), /^DiscoveryDocumentError: This is no /);
   }
-  assert.throws(() => parseAPIVersions({ kind: 'APIVersions' }), /versions/);
+  assert.throws(() => parseClassic('APIVersions', { kind: 'APIVersions' }), /versions/);
   assert.throws(
-    () => parseAPIGroupList({ kind: 'APIGroupList', groups: [{ name: '', versions: [] }] }),
+    () => parseClassic('APIGroupList', { kind: 'APIGroupList', groups: [{ name: '', versions: [] }] }),
     /groups\[0\]\.name/,
   );
   assert.throws(
-    () => parseAPIResourceList({ kind: 'APIResourceList', groupVersion: 'v1', resources: [{}] }),
+    () => parseClassic('APIResourceList', { kind: 'APIResourceList', groupVersion: 'v1', resources: [{}] }),
     /resources\[0\]\.name/,
   );
 });

@@ -159,43 +159,29 @@ const apiResourceList = v.object({
   ),
 });
 
-/** The part of `/api` that is used. */
-export type ParsedAPIVersions = v.InferOutput<typeof apiVersions>;
-/** The part of `/apis/<group>` that is used. */
-export type ParsedAPIGroup = v.InferOutput<typeof apiGroupFields>;
-/** The part of `/apis` that is used. */
-export type ParsedAPIGroupList = v.InferOutput<typeof apiGroupList>;
-/** The part of `/apis/<group>/<version>` and `/api/<version>` that is used. */
-export type ParsedAPIResourceList = v.InferOutput<typeof apiResourceList>;
+/** The parts of classic documents that are used, by kind. */
+const documents = {
+  APIVersions: apiVersions,
+  APIGroupList: apiGroupList,
+  APIGroup: apiGroupFields,
+  APIResourceList: apiResourceList,
+};
+type ClassicKind = keyof typeof documents;
+export type Classic<Kind extends ClassicKind> = v.InferOutput<(typeof documents)[Kind]>;
 
-/** @throws {DiscoveryDocumentError} when it is no `APIVersions`. */
-export function parseAPIVersions(document: unknown): ParsedAPIVersions {
-  return parseDocument('APIVersions', apiVersions, document);
-}
-
-/** @throws {DiscoveryDocumentError} when it is no `APIGroupList`. */
-export function parseAPIGroupList(document: unknown): ParsedAPIGroupList {
-  return parseDocument('APIGroupList', apiGroupList, document);
-}
-
-/** @throws {DiscoveryDocumentError} when it is no `APIGroup`. */
-export function parseAPIGroup(document: unknown): ParsedAPIGroup {
-  return parseDocument('APIGroup', apiGroupFields, document);
-}
-
-/** @throws {DiscoveryDocumentError} when it is no `APIResourceList`. */
-export function parseAPIResourceList(document: unknown): ParsedAPIResourceList {
-  return parseDocument('APIResourceList', apiResourceList, document);
+/** @throws {DiscoveryDocumentError} when it is none of that kind */
+export function parseClassic<Kind extends ClassicKind>(kind: Kind, document: unknown): Classic<Kind> {
+  return parseDocument(kind, documents[kind], document);
 }
 
 /** The classic documents of one server. */
 export interface ClassicDiscovery {
   /** `/api`; left out when the server has none. */
-  readonly apiVersions?: ParsedAPIVersions | undefined;
+  readonly apiVersions?: Classic<'APIVersions'> | undefined;
   /** `/apis`. */
-  readonly apiGroupList: ParsedAPIGroupList;
+  readonly apiGroupList: Classic<'APIGroupList'>;
   /** By group version (`v1`, `batch/v1`): the lists whose response was 200, and no others. */
-  readonly apiResourceLists: ReadonlyMap<string, ParsedAPIResourceList>;
+  readonly apiResourceLists: ReadonlyMap<string, Classic<'APIResourceList'>>;
   /** Group versions whose list the server has but could not give, as for a 503 of its aggregator. */
   readonly unavailable?: ReadonlySet<string> | undefined;
 }
@@ -238,7 +224,7 @@ function versionsOf(
   return versions;
 }
 
-type ClassicResource = ParsedAPIResourceList['resources'][number];
+type ClassicResource = Classic<'APIResourceList'>['resources'][number];
 
 /** Subresources move under their resource, which k8s.io/apiserver's endpoints/installer.go does alike. */
 export function resourcesOf(listed: readonly ClassicResource[]): APIResourceDiscovery[] {

@@ -25,7 +25,6 @@ const aggregatedOffers: readonly Offer[] = (['v2', 'v2beta1'] as const).map((ver
 }));
 const plainOffer: Offer = { mediaType: 'application/json', form: 'plain' };
 
-/** The media type a document is sent under. */
 export function contentType(form: DocumentForm): string {
   return form === 'plain'
     ? 'application/json'
@@ -122,7 +121,6 @@ interface ConditionalRequest {
   readonly acceptEncoding?: string | undefined;
 }
 
-/** What every response with a document depends on. */
 const vary = 'Accept, Accept-Encoding';
 
 /** The response to GET or HEAD: the document, with gzip where that is worth it, or 304 when the client has it. */

@@ -57,7 +57,6 @@ export function* openApiV3Index(table: RoutingTable, listed?: ListedNow): Steps<
   return { paths: Object.fromEntries(paths.map((path) => [path, { serverRelativeURL: urls[path] }])) };
 }
 
-/** Whether it is of custom resources or of an aggregated API. */
 function isShared(table: RoutingTable, path: string): boolean {
   const [, group, version] = /^apis\/([^/]+)\/([^/]+)$/.exec(path) ?? [];
   if (group === undefined || version === undefined) return false;

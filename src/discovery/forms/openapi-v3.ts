@@ -4,7 +4,6 @@ import { servedByServers } from '../../snapshot/routing-table/served-by.ts';
 
 const documentPrefix = '/openapi/v3/';
 
-/** A server that lists OpenAPI v3 documents. */
 export interface Holder {
   readonly server: RoutingServer;
   /** Path in the index to the server's own `serverRelativeURL`. */
@@ -53,7 +52,6 @@ export function openApiV3Servers(
   return servedByServers(servers);
 }
 
-/** @param listed what one server lists now; the snapshot's word holds for the others */
 export function holdersOf(table: RoutingTable, listed?: ListedNow): Holder[] {
   return table.snapshot.servers.flatMap(({ id, serves }) => {
     const server = table.server(id);

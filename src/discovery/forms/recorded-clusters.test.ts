@@ -18,9 +18,7 @@ import {
   apiGroupListDocument,
   apiResourceListDocument,
   apiVersionsDocument,
-  parseAPIGroupList,
-  parseAPIResourceList,
-  parseAPIVersions,
+  parseClassic,
 } from './classic.ts';
 
 const clusters: readonly RecordedClusterName[] = ['kubernetes-1.25-1.26', 'kubernetes-1.26-batch-disabled'];
@@ -73,7 +71,7 @@ function merged(a: RecordedServer, b: RecordedServer): MergedDiscovery {
 
 /** `<path> <resource> <verbs>` of everything a list tells, subresources included. */
 function advertised(path: string, list: unknown): string[] {
-  const { resources } = parseAPIResourceList(list);
+  const { resources } = parseClassic('APIResourceList', list);
   return resources.map(({ name, kind, verbs }) => `${path} ${name} ${kind} ${verbs.join(',')}`);
 }
 
@@ -119,7 +117,7 @@ for (const cluster of clusters) {
           server.classic.api,
         );
         assert.deepEqual(made, recorded);
-        assert.deepEqual(parseAPIVersions(server.classic.api).versions, ['v1']);
+        assert.deepEqual(parseClassic('APIVersions', server.classic.api).versions, ['v1']);
       });
     }
   });
@@ -158,8 +156,10 @@ for (const cluster of clusters) {
       assert.deepEqual(v2, v2beta1);
       assert.deepEqual(JSON.parse(JSON.stringify(groups)), JSON.parse(JSON.stringify(v2)));
 
-      const legacy = parseAPIVersions(await get('/api')).versions.map((version) => `/api/${version}`);
-      const named = parseAPIGroupList(await get('/apis')).groups.flatMap(({ name, versions }) =>
+      const legacy = parseClassic('APIVersions', await get('/api')).versions.map(
+        (version) => `/api/${version}`,
+      );
+      const named = parseClassic('APIGroupList', await get('/apis')).groups.flatMap(({ name, versions }) =>
         versions.map(({ version }) => `/apis/${name}/${version}`),
       );
       const listed = [...groupVersions(v2)];

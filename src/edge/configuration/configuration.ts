@@ -18,7 +18,6 @@ export interface SnapshotConfiguration {
 
 /** Whose tokens are believed: a team of Cloudflare Access, or any other issuer of JSON Web Tokens. */
 export interface TokenIssuer {
-  /** The `iss` of its tokens. */
   readonly issuer: string;
   /** One of the `aud` of tokens that are meant for this router. */
   readonly audience: string;

@@ -86,7 +86,6 @@ function widthOf(family: 4 | 6): number {
 export interface HostPort {
   /** A DNS name or an IP address, without brackets. */
   readonly host: string;
-  /** Set when `host` is an IP address. */
   readonly ip: IpAddress | undefined;
   readonly port: number;
 }
@@ -138,7 +137,6 @@ export function parseHttpsOrigin(text: string): HostPortResult {
   return parseHostPort(authority, 443);
 }
 
-/** `host:port` of a server that is described by address or by URL. */
 export function addressOf({
   address,
   url,
@@ -176,7 +174,6 @@ function issue(message: string): HostPortResult {
   return { ok: false, message };
 }
 
-/** Which setting of a router an address came from. */
 export const advertisedBy = [
   'peer-advertise-ip',
   'advertise-address',
@@ -194,7 +191,6 @@ export interface AdvertisedAddress {
 
 /** What a router tells about itself to callers that may push snapshots to it. */
 export interface AdvertisedServer extends AdvertisedAddress {
-  /** ID of the API server that the router stands in front of. */
   readonly serverId: string;
 }
 

@@ -18,7 +18,6 @@ export type PackedSet = {
 /** Canonical JSON of groups, and of the maps of sets. What was given must not change. */
 const texts = new WeakMap<object, string>();
 
-/** `canonicalJson` of a group, worked out once for each object. */
 export function groupText(group: APIGroupDiscovery): string {
   const known = texts.get(group);
   if (known !== undefined) return known;

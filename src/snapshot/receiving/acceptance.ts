@@ -43,7 +43,6 @@ export function withoutRefusedAddresses(snapshot: Snapshot, policy: AddressPolic
   };
 }
 
-/** The error of a creation time in the future; `undefined` when it is not. */
 export function futureIssue(createdAt: string, now: number): string | undefined {
   const created = parseRfc3339(createdAt);
   if (created === undefined || created - now <= maximumClockSkewMilliseconds) return undefined;

@@ -35,7 +35,6 @@ export function parseEntityTag(text: string): HeldSnapshot | undefined {
 type Body = ReadableStream<Uint8Array> | null;
 
 export interface SnapshotSource {
-  /** The table in force, or `undefined` while there has been no snapshot. */
   current(): RoutingTable | undefined;
 }
 

@@ -69,7 +69,6 @@ export async function sealRenewal(given: SnapshotRenewal, key: SigningKey): Prom
 
 /** A private key: the sync job signs snapshots with it, an edge router assertions. */
 export interface SigningKey {
-  /** As in the pinned key set of the receivers. */
   readonly kid: string;
   readonly alg: SnapshotAlgorithm;
   readonly privateKey: CryptoKey | JWK;

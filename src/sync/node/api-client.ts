@@ -11,7 +11,6 @@ import {
 } from '../server-documents.ts';
 import type { ClusterCredentials } from './cluster-access.ts';
 
-/** An API server, and how it is verified. */
 export interface Endpoint {
   /** `https://host:port`. */
   readonly origin: string;
@@ -172,7 +171,6 @@ export class ApiClient {
     }
   }
 
-  /** Ends every connection at once. */
   close(): void {
     for (const { client } of this.#clients.values()) client.close();
   }
@@ -183,7 +181,6 @@ export class ApiClient {
     });
   }
 
-  /** @param place what an error names */
   async #send<Result>(
     place: string,
     endpoint: Endpoint,

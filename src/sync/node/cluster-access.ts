@@ -148,7 +148,6 @@ function claimsOf(token: string): JWTPayload | undefined {
 interface KubeconfigIdentity {
   readonly cluster: KubeconfigCluster;
   readonly user: KubeconfigUser;
-  /** For messages. */
   readonly files: string;
 }
 
@@ -203,7 +202,6 @@ function identityInFiles({ kubeconfig, context, text, more = [] }: KubeconfigOpt
   return { cluster, user, files };
 }
 
-/** @param text its content, if it has been read */
 function readKubeconfig(file: string, text?: string): Kubeconfig {
   try {
     return parseKubeconfig(text ?? readFileSync(file, 'utf8'), dirname(file));

@@ -100,7 +100,6 @@ async function listed(
   );
 }
 
-/** How the API server behind the router is reached and verified. Pure. */
 export function localApiServer(
   { origin, serverName, ca }: NonNullable<ServeConfig['local']>,
   peerCa: ServeConfig['peerCa'],

@@ -2,7 +2,6 @@ import { resolve, sep } from 'node:path';
 import * as v from 'valibot';
 import { LineCounter, parseDocument } from 'yaml';
 
-/** PEM, where a kubeconfig has it. */
 export type PemSource = { readonly file: string } | { readonly text: string } | undefined;
 
 export type Kubeconfig = ReturnType<typeof parseKubeconfig>;

@@ -266,7 +266,6 @@ export function openServers(
   const { certificateAuthorities, local } = given;
   const authoritiesFrom =
     certificateAuthorities === undefined ? access?.authoritiesFrom : given.authoritiesFrom;
-  /** An API server at its own address. */
   const peerAt = (origin: string, serverName = apiServerName): Endpoint => ({
     origin,
     serverName,
