@@ -71,7 +71,7 @@ export interface Asked {
 
 interface OpenSession {
   readonly session: ClientSession;
-  /** What the session told of itself, in order: `settings`, `goaway`, `stream <code>`, `closed`. */
+  /** What the session told of itself, in order: `goaway`, `silence`, `closed`. */
   readonly events: string[];
   /** How often the server has read what waited for it. */
   rooms(): number;
@@ -106,21 +106,26 @@ export async function openSession(
     socket,
     inbox,
     authority: `127.0.0.1:${port}`,
-    limits: { streamWindow: 65_536, maximumHeaderLines: 100, maximumHeaderBytes: 64 * 1024 },
-    connectionWindow: 10 * 65_536,
+    limits: {
+      streamWindow: 65_536,
+      maximumHeaderLines: 100,
+      maximumHeaderBytes: 64 * 1024,
+      maximumRequestHead: 1024 * 1024,
+    },
+    maximumStreams: 10,
     events: {
       onRoom: () => {
         rooms++;
       },
-      onSettings: () => events.push('settings'),
       onGoAway: () => events.push('goaway'),
-      onStreamClosed: (code) => events.push(`stream ${code}`),
+      onSilence: () => events.push('silence'),
+      onDraining: () => {},
       onClosed: () => events.push('closed'),
     },
     ...overrides,
   });
   context.after(() => session.destroy(new Error('the test is over')));
-  if (isAwaited) await eventually(() => events.length > 0);
+  if (isAwaited) await eventually(() => events.length > 0 || session.serverSettings !== undefined);
   const ask = (request: Partial<ClientRequest> = {}): Asked => {
     const response = new RecordedResponse();
     const whole = { method: 'GET', target: '/', headers: [], content: undefined, ...request };

@@ -153,8 +153,7 @@ describe('attack: a head over the limits ends its stream, and the next head on t
     ['too many bytes', Array.from({ length: 70 }, (_, index) => [`x-${index}`, 'a'.repeat(1_000)]).flat()],
   ] as const) {
     test(name, async (context) => {
-      const limits = { streamWindow: 65_536, maximumHeaderLines: 100, maximumHeaderBytes: 64 * 1024 };
-      const { peer, ask } = await openSessionWithPeer(context, {}, { limits });
+      const { peer, ask } = await openSessionWithPeer(context);
       const [faulty, next] = [ask(), ask()];
       await peer.settled();
       // The lines are entries of the table, and few bytes on the wire: `x-kilo` is named again and again.
@@ -180,8 +179,7 @@ describe('attack: a head over the limits ends its stream, and the next head on t
 });
 
 test('attack: a head over the limits as it is coded ends its stream, and what is open beside it goes on', async (context) => {
-  const limits = { streamWindow: 65_536, maximumHeaderLines: 100, maximumHeaderBytes: 64 * 1024 };
-  const { peer, ask, session } = await openSessionWithPeer(context, {}, { limits });
+  const { peer, ask, session } = await openSessionWithPeer(context);
   const [faulty, beside] = [ask(), ask()];
   await peer.settled();
   const block = fieldBlock([...ok, 'x-large', 'v'.repeat(80 * 1024)]);

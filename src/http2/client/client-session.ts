@@ -27,22 +27,25 @@ import {
 } from '../frames/frame.ts';
 import { FrameOutput } from '../frames/frame-output.ts';
 import type { ReceivedHeaders } from '../frames/frame-reader.ts';
+import { LeakyBucket } from '../frames/leaky-bucket.ts';
 import { requestBlock } from '../frames/message-heads.ts';
 import { onStream, type ReceivingSession, SessionReceiver } from '../frames/session-receiver.ts';
 import { handleInput, type PieceWriter } from '../sockets/gathered-writes.ts';
 import { ClientStream, RequestUpload, type StreamConnection, type StreamListener } from './client-stream.ts';
 
 interface ClientSessionEvents {
-  onSettings(): void;
-  /** The server takes no new streams (RFC 9113 section 6.8). */
-  onGoAway(): void;
-  /** A stream was closed on the connection. @param code RFC 9113 section 7 */
-  onStreamClosed(code: number): void;
+  /** Another request may find room: a stream was closed, the server's settings came, or it has read what waited for it. */
   onRoom(): void;
-  onClosed(error: Error): void;
+  onGoAway(): void;
+  /** The connection was given up: the server sent nothing on it, no acknowledgement of a PING either. `onClosed` follows. */
+  onSilence(): void;
+  /** No new streams: it ends after those that are open. */
+  onDraining(session: ClientSession): void;
+  onClosed(session: ClientSession): void;
 }
 
 interface SessionSocket extends Duplex {
+  readonly bytesRead: number;
   destroySoon(): void;
 }
 
@@ -72,9 +75,8 @@ export interface ClientSessionOptions {
   readonly socket: SessionSocket;
   readonly inbox: ConnectionInbox;
   readonly authority: string;
-  /** `maximumRequestHead` is the caller's to check. */
-  readonly limits: Omit<ClientLimits, 'maximumRequestHead'>;
-  readonly connectionWindow: number;
+  readonly maximumStreams: number;
+  readonly limits: ClientLimits;
   readonly events: ClientSessionEvents;
 }
 
@@ -162,6 +164,20 @@ const maximumUnread = 256 * 1024;
 /** For the server to read the GOAWAY before an idle connection is closed. */
 const goAwayTimeout = 5_000;
 
+/**
+ * Since the rapid reset attack (CVE-2023-44487) servers end a connection with too many resets, and with it the watches of
+ * other clients. Node's servers allow 1,000 at once and 33 per second (nghttp2's `stream_reset_rate_limit`). We stop using
+ * a connection at half of that, which leaves room for the resets of the streams that are still open then.
+ */
+const resets = { burst: 500, perSecond: 16 };
+
+/**
+ * Bytes of a request head for a server that announces no SETTINGS_MAX_HEADER_LIST_SIZE. A Node server rejects a line of
+ * 66,000 bytes (measured; it accepts 65,500) with a connection error (RFC 9113 section 4.3), which ends all other streams.
+ * Go's servers announce a limit of 1 MiB and some (`maxHeaderListSize` in golang.org/x/net/http2/server.go).
+ */
+const unannouncedMaximumHead = 64 * 1024;
+
 /** The client's side of one HTTP/2 connection (RFC 9113), without server push. */
 export class ClientSession implements ReceivingSession<ClientStream>, StreamConnection {
   readonly output: FrameOutput;
@@ -169,15 +185,21 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
   readonly #receiver: SessionReceiver<ClientStream>;
   /** How often the socket was written to. What was gathered since the last time has not been sent. */
   #writes = 0;
+  readonly #settingsReceived = Promise.withResolvers<void>();
+  readonly #resets = new LeakyBucket(resets);
+  readonly #stopMonitoring: () => void;
   #nextStreamId = 1;
-  #goAwayReceived = false;
+  #isDraining = false;
   #goAwaySent = false;
   #error: Error | undefined;
 
   constructor(options: ClientSessionOptions) {
-    const { socket, inbox, connectionWindow } = options;
-    const { streamWindow, maximumHeaderLines, maximumHeaderBytes } = options.limits;
+    const { socket, inbox, maximumStreams } = options;
+    const { streamWindow, windowGrowth, maximumHeaderLines, maximumHeaderBytes } = options.limits;
+    // With the initial connection window of 64 KiB one slow reader would starve the others (kubernetes#67902).
+    const connectionWindow = (windowGrowth?.maximum ?? streamWindow) * maximumStreams;
     this.#options = options;
+    this.#settingsReceived.promise.catch(() => {});
     const writer: PieceWriter = {
       write: (bytes, onWritten) => {
         if (!socket.writable) return false;
@@ -218,6 +240,36 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
     });
     socket.on('end', () => socket.destroy());
     socket.on('close', () => this.#closed());
+    this.#stopMonitoring = monitorSilence({
+      bytesRead: () => socket.bytesRead,
+      // A watch may be quiet for long. A live server acknowledges the PING, which counts as received bytes.
+      onQuiet: () => (this.streams === 0 ? this.close() : this.ping()),
+      onDead: () => {
+        this.destroy(new Error('the server sent nothing for too long'));
+        options.events.onSilence();
+      },
+    });
+  }
+
+  /**
+   * Waits for the server's settings. Before them nothing is sent: a request beyond the server's limits would be refused,
+   * and an upload cannot be sent again (RFC 9113 section 8.7). They arrive with the end of the handshake. With TLS 1.3
+   * they are the first sign that the server accepted our certificate, so a connection that fails earlier has sent nothing.
+   *
+   * @param timeout milliseconds
+   * @throws if they do not arrive, or the server closes the connection meanwhile
+   */
+  async ready(timeout: number): Promise<void> {
+    const timer = setTimeout(() => {
+      const late = new Error(`no HTTP/2 settings within ${timeout} ms`);
+      this.destroy(Object.assign(late, { code: 'ETIMEDOUT' }));
+    }, timeout);
+    try {
+      await this.#settingsReceived.promise;
+    } finally {
+      clearTimeout(timer);
+    }
+    if (this.#isDraining) throw new Error('the server is closing the connection');
   }
 
   get serverSettings(): Settings | undefined {
@@ -228,17 +280,27 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
     return this.#receiver.streams.size;
   }
 
-  /** The server does not read: no request may be sent before `onRoom`. */
+  /** The largest request head that may be sent, in bytes as RFC 9113 section 6.5.2 counts them. */
+  get maximumHeadSize(): number {
+    const announced = this.serverSettings?.maxHeaderListSize ?? Number.POSITIVE_INFINITY;
+    const accepted = announced === Number.POSITIVE_INFINITY ? unannouncedMaximumHead : announced;
+    return Math.min(accepted, this.#options.limits.maximumRequestHead);
+  }
+
+  /** Whether a request may be sent; otherwise not before `onRoom`. */
+  get hasRoom(): boolean {
+    const theirs = this.serverSettings?.maxConcurrentStreams ?? 0;
+    return this.isOpen && !this.isFull && this.streams < Math.min(theirs, this.#options.maximumStreams);
+  }
+
+  /** The server does not read. */
   get isFull(): boolean {
     const { unread, unreadHeads, unreadContent } = this.output;
     return unread + unreadHeads + unreadContent > maximumUnread;
   }
 
   get isOpen(): boolean {
-    const { socket } = this.#options;
-    return (
-      !this.#goAwayReceived && !this.#goAwaySent && socket.writable && this.#nextStreamId <= lastStreamId
-    );
+    return !this.#isDraining && this.#options.socket.writable && this.#nextStreamId <= lastStreamId;
   }
 
   /**
@@ -274,17 +336,14 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
     this.output.write(frameHead(8, frameType.ping, frameFlag.none, 0) + uint32(0) + uint32(0));
   }
 
-  end(): void {
-    if (this.#goAwaySent) return;
-    this.#sendGoAway(errorCode.noError);
-    const { socket } = this.#options;
-    socket.destroySoon();
-    // `destroySoon` waits for ever if the server does not read.
-    const timer = setTimeout(() => socket.destroy(), goAwayTimeout).unref();
-    socket.once('close', () => clearTimeout(timer));
+  /** Takes no new streams, and ends after those that are open. */
+  close(): void {
+    this.#drain();
+    if (this.streams === 0) this.#end();
   }
 
   destroy(error: Error): void {
+    this.#drain();
     this.#error ??= error;
     this.#receiver.stop();
     this.#options.socket.destroy();
@@ -292,7 +351,26 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
 
   streamClosed(stream: ClientStream, code: number): void {
     this.#receiver.streams.delete(stream.id);
-    this.#options.events.onStreamClosed(code);
+    // Resets of both sides, which cannot be told apart: at worst that costs a connection.
+    if (code !== errorCode.noError && !this.#resets.add()) this.#drain();
+    if (this.#isDraining && this.streams === 0) this.#end();
+    this.#options.events.onRoom();
+  }
+
+  #drain(): void {
+    if (this.#isDraining) return;
+    this.#isDraining = true;
+    this.#options.events.onDraining(this);
+  }
+
+  #end(): void {
+    if (this.#goAwaySent) return;
+    this.#sendGoAway(errorCode.noError);
+    const { socket } = this.#options;
+    socket.destroySoon();
+    // `destroySoon` waits for ever if the server does not read.
+    const timer = setTimeout(() => socket.destroy(), goAwayTimeout).unref();
+    socket.once('close', () => clearTimeout(timer));
   }
 
   #received(bytes: Buffer): void {
@@ -329,11 +407,11 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
   refuseStream(): void {}
 
   settingsReceived(): void {
-    this.#options.events.onSettings();
+    this.#settingsReceived.resolve();
+    this.#options.events.onRoom();
   }
 
   goAwayReceived(lastProcessed: number, code: number): void {
-    this.#goAwayReceived = true;
     // With this the streams up to `lastProcessed` fail if the connection ends before they do.
     if (code !== errorCode.noError) {
       this.#error ??= new Http2Error(
@@ -343,6 +421,7 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
       );
     }
     this.#options.events.onGoAway();
+    this.close();
     const unprocessed =
       this.#error ?? new Http2Error('stream', errorCode.noError, 'the server is closing the connection');
     for (const stream of this.#receiver.streams.all()) {
@@ -361,6 +440,7 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
   }
 
   #closed(): void {
+    this.#stopMonitoring();
     this.#receiver.stop();
     const error = this.#error ?? new Error('the connection was closed');
     for (const stream of this.#receiver.streams.all()) {
@@ -368,6 +448,43 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
       const refused = stream.gatheredAt === this.#writes;
       stream.fail(error, { code: errorCode.internalError, refused });
     }
-    this.#options.events.onClosed(error);
+    this.#settingsReceived.reject(error);
+    this.#drain();
+    this.#options.events.onClosed(this);
   }
+}
+
+/** Milliseconds between two checks. */
+const checkInterval = 15_000;
+/** Checks without a byte before the peer is pinged: at least 30 s, as Go's client does. */
+const checksUntilQuiet = 2;
+const checksUntilDead = 3;
+
+interface SilenceListener {
+  bytesRead(): number;
+  /** Nothing was received for 30 to 45 seconds: ping the peer, or close the connection. */
+  onQuiet(): void;
+  onDead(): void;
+}
+
+/**
+ * Detects a peer that is gone without closing the connection, after a power cut or by a firewall rule. Only received
+ * bytes count (Go's `ReadIdleTimeout`). Node's session time-out also restarts with sent bytes: requests to a dead server
+ * would keep the connection and its watches for as long as the kernel retransmits (15 minutes). It also resets a timer
+ * with each event of a watch; this compares a counter.
+ *
+ * @returns stops it
+ */
+export function monitorSilence(listener: SilenceListener): () => void {
+  let lastRead = listener.bytesRead();
+  let quietChecks = 0;
+  const timer = setInterval(() => {
+    const read = listener.bytesRead();
+    quietChecks = read === lastRead ? quietChecks + 1 : 0;
+    lastRead = read;
+    if (quietChecks === checksUntilQuiet) listener.onQuiet();
+    else if (quietChecks >= checksUntilDead) listener.onDead();
+  }, checkInterval);
+  timer.unref();
+  return () => clearInterval(timer);
 }

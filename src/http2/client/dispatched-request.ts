@@ -6,8 +6,8 @@ import type { HeaderLines } from '../fields/header-fields.ts';
 import { errorCode, Http2Error } from '../frames/frame.ts';
 import { headSize } from '../frames/message-heads.ts';
 import type { HeldBytes } from '../sockets/held-bytes.ts';
+import type { ClientSession } from './client-session.ts';
 import type { ClientStream, StreamListener } from './client-stream.ts';
-import type { Http2Connection } from './http2-connection.ts';
 
 /** The server has not processed the request: it can be sent again (RFC 9113 section 8.7). */
 export class UnprocessedRequestError extends Error {
@@ -114,7 +114,7 @@ export class DispatchedRequest implements StreamListener, Dispatcher.DispatchCon
     this.#stream?.reset(errorCode.cancel, reason);
   }
 
-  sendOn(connection: Http2Connection): void {
+  sendOn(connection: ClientSession): void {
     if (!this.#isBegun()) return;
     const options = this.#options as Dispatcher.DispatchOptions;
     // Since it was dispatched more of the body may have arrived.

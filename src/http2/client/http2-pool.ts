@@ -1,9 +1,8 @@
 import type { OnReadOpts } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { Dispatcher, errors } from 'undici';
-import { type ClientLimits, ConnectionInbox, defaultClientLimits } from './client-session.ts';
+import { type ClientLimits, ClientSession, ConnectionInbox, defaultClientLimits } from './client-session.ts';
 import { DispatchedRequest, RequestHeadTooLargeError } from './dispatched-request.ts';
-import { Http2Connection } from './http2-connection.ts';
 
 /**
  * Makes a dispatcher for a server that only agrees on HTTP/1.1, such as undici's `Pool`.
@@ -106,9 +105,9 @@ export class Http2Pool extends Dispatcher {
     Required<Pick<Http2PoolOptions, 'streamsPerConnection' | 'spreadAt' | 'connections' | 'settingsTimeout'>>;
   readonly #limits: ClientLimits;
   readonly #queue: DispatchedRequest[] = [];
-  #connections: Http2Connection[] = [];
-  readonly #draining = new Set<Http2Connection>();
-  #opening: Http2Connection | undefined;
+  #connections: ClientSession[] = [];
+  readonly #draining = new Set<ClientSession>();
+  #opening: ClientSession | undefined;
   readonly #http1: Http1Fallback | undefined;
   #dialing = false;
   #needsDrain = false;
@@ -170,8 +169,9 @@ export class Http2Pool extends Dispatcher {
   override destroy(...given: readonly unknown[]): Promise<void> | undefined {
     const error = given[0] instanceof Error ? given[0] : new errors.ClientDestroyedError();
     this.#state = 'destroyed';
-    for (const connection of [...this.#connections, ...this.#draining]) connection.destroy();
-    this.#opening?.destroy();
+    const opening = this.#opening === undefined ? [] : [this.#opening];
+    const destroyed = new Error('the connection was destroyed');
+    for (const each of [...this.#connections, ...this.#draining, ...opening]) each.destroy(destroyed);
     this.#http1?.destroy(error);
     for (const request of this.#queue.splice(0)) request.notSent(error);
     this.#endIfEmpty();
@@ -237,8 +237,8 @@ export class Http2Pool extends Dispatcher {
     return true;
   }
 
-  #leastUsed(): Http2Connection | undefined {
-    let best: Http2Connection | undefined;
+  #leastUsed(): ClientSession | undefined {
+    let best: ClientSession | undefined;
     for (const connection of this.#connections) {
       if (connection.hasRoom && (best === undefined || connection.streams < best.streams)) best = connection;
     }
@@ -297,7 +297,7 @@ export class Http2Pool extends Dispatcher {
   }
 
   async #openHttp2(socket: TLSSocket, inbox: ConnectionInbox): Promise<void> {
-    const connection = new Http2Connection({
+    const connection = new ClientSession({
       ...{ socket, inbox, authority: this.#authority, limits: this.#limits },
       maximumStreams: this.#options.streamsPerConnection,
       events: {

@@ -3,8 +3,8 @@ import { type Duplex, PassThrough } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import {
+  type ClientLimits,
   ClientSession,
-  type ClientSessionOptions,
   ConnectionInbox,
 } from '../../../src/http2/client/client-session.ts';
 
@@ -32,21 +32,27 @@ function after(turns: number, call: () => void): void {
 
 export class OurClient {
   readonly #session: ClientSession;
-  #failure: Error | undefined;
+  #isClosed = false;
+  /** After the last stream it ends by itself then. */
+  #mayClose = false;
 
-  constructor(end: ConnectionEnd, limits: ClientSessionOptions['limits']) {
+  constructor(end: ConnectionEnd, limits: Omit<ClientLimits, 'maximumRequestHead'>) {
     const inbox = new ConnectionInbox();
     const nothing = (): void => {};
     this.#session = new ClientSession({
-      socket: end,
+      // Nobody waits long enough to find it silent.
+      socket: Object.assign(end, { bytesRead: 0 }),
       inbox,
       authority,
-      limits,
-      connectionWindow: 100 * limits.streamWindow,
+      limits: { ...limits, maximumRequestHead: 1024 * 1024 },
+      maximumStreams: 100,
       events: {
-        ...{ onSettings: nothing, onGoAway: nothing, onStreamClosed: nothing, onRoom: nothing },
-        onClosed: (error) => {
-          this.#failure = error;
+        ...{ onRoom: nothing, onSilence: nothing, onDraining: nothing },
+        onGoAway: () => {
+          this.#mayClose = true;
+        },
+        onClosed: () => {
+          this.#isClosed = true;
         },
       },
     });
@@ -74,7 +80,7 @@ export class OurClient {
   }
 
   check(): void {
-    if (this.#failure !== undefined) throw this.#failure;
+    if (this.#isClosed && !this.#mayClose) throw new Error('the connection was closed');
   }
 }
 
