@@ -13,8 +13,12 @@ export async function eventually(
     const askedAt = performance.now();
     if (await condition()) return;
     if (Date.now() > giveUpAt) throw new Error(`never came true: ${condition}`);
-    // A condition that takes a request, and a TLS handshake for it, leaves most of the machine to what it waits for.
-    const pause = Math.min(50, Math.max(5, 4 * (performance.now() - askedAt)));
-    await new Promise((resolve) => setTimeout(resolve, pause));
+    await pauseAfter(askedAt);
   }
+}
+
+/** Before the next look: one that takes a request, and a TLS handshake for it, leaves the machine to what is waited for. */
+export function pauseAfter(askedAt: number): Promise<void> {
+  const pause = Math.min(50, Math.max(5, 4 * (performance.now() - askedAt)));
+  return new Promise((resolve) => setTimeout(resolve, pause));
 }

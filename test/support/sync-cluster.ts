@@ -5,6 +5,7 @@ import { createEmbeddedCluster, type EmbeddedCluster } from '../../scripts/measu
 import { type OwnPathsClient, ownPathsClient } from '../../scripts/measure/own-paths-client.ts';
 import { runSync, type SyncOptions } from '../../src/sync/node/index.ts';
 import type { SyncLoop } from '../../src/sync/sync-loop.ts';
+import { pauseAfter } from './eventually.ts';
 
 /** A cluster on loopback that ends with the test. */
 export async function syncCluster(context: TestContext): Promise<EmbeddedCluster> {
@@ -62,6 +63,7 @@ export async function eventuallyReturns<Result>(
 ): Promise<Result> {
   const giveUpAt = Date.now() + 60_000;
   for (;;) {
+    const askedAt = performance.now();
     // A router that is down does not respond yet.
     const result = await request().catch((error: unknown) => new Error(String(error)));
     if (!(result instanceof Error) && condition(result)) return result;
@@ -69,6 +71,6 @@ export async function eventuallyReturns<Result>(
       const last = result instanceof Error ? result.message : JSON.stringify(result).slice(0, 500);
       throw new Error(`never came true: ${condition}; last result: ${last}`);
     }
-    await new Promise((resolve) => setTimeout(resolve, 10));
+    await pauseAfter(askedAt);
   }
 }
