@@ -1,6 +1,6 @@
 import { isSameJson } from '../runtime/same-json.ts';
 import type { AdvertisedAddress } from '../snapshot/addresses/addresses.ts';
-import { differenceFrom, isSameContent } from '../snapshot/format/packed-snapshot.ts';
+import { isSameContent } from '../snapshot/format/packed-snapshot.ts';
 import { checkServedSet } from '../snapshot/format/parse-snapshot.ts';
 import {
   type ServedSet,
@@ -97,10 +97,8 @@ export async function buildSnapshot(input: SnapshotInput): Promise<SnapshotOutpu
     const { id } = description;
     const kept = keptKey(content, undecodable?.get(id));
     const { key, set } =
-      kept === undefined
-        ? await refine(content, undecodable?.get(id), sets.near(content.version))
-        : { key: kept, set: undefined };
-    sets.use(key, set, content.version);
+      kept === undefined ? await refine(content, undecodable?.get(id)) : { key: kept, set: undefined };
+    sets.use(key, set);
     const server = snapshotServer(description, input.advertised?.get(id), content, key);
     servers.push(input.unread?.has(id) === true ? { ...server, unread: true } : server);
     for (const source of content.sources) sources.add(source);
@@ -205,18 +203,9 @@ async function undecodableByServer(
 function createSetCollection(previous: Snapshot | undefined) {
   const known = new Map(Object.entries(previous?.servedSets ?? {}));
   const used = new Set<string>();
-  /** Key of the set of the last server of each version: the next one of it serves the same, or nearly. */
-  const byVersion = new Map(previous?.servers.map(({ version, serves }) => [version, serves]));
-
   return {
-    near(version: string | undefined): readonly [key: string, set: ServedSet] | undefined {
-      const key = byVersion.get(version) ?? '';
-      const set = known.get(key);
-      return set === undefined ? [...known].at(-1) : [key, set];
-    },
-    use(key: string, set: ServedSet | undefined, version: string | undefined): void {
+    use(key: string, set: ServedSet | undefined): void {
       if (set !== undefined && !known.has(key)) known.set(key, set);
-      byVersion.set(version, key);
       used.add(key);
     },
     sets: (): Readonly<Record<string, ServedSet>> =>
@@ -238,7 +227,6 @@ function refineBy(shared: ReadonlySet<string>) {
   return async (
     { set: given, openapiV3, schemas }: ServerContent,
     undecodable: UndecodableVersions | undefined,
-    near: readonly [key: string, set: ServedSet] | undefined,
   ): Promise<Refined> => {
     const from = [rules, openapiV3, schemas, undecodable ?? {}];
     const before = refinedBefore.get(given);
@@ -251,22 +239,13 @@ function refineBy(shared: ReadonlySet<string>) {
       ...(undecodable && { undecodableVersions: undecodable }),
     };
     const set = await excludeGroupVersions(whole, shared);
-    const refined = { from, ...(await keyed(set, near)) };
+    const checked = await checkServedSet(set);
+    // One that no router would take is told of when the snapshot is checked.
+    const { key, set: kept } = checked.ok ? checked : { key: await servedSetKey(set), set };
+    const refined = { from, key, set: kept };
     refinedBefore.set(given, refined);
     return refined;
   };
-}
-
-/** @param near a set of a snapshot before, or of another server: what differs from it is checked */
-async function keyed(
-  set: ServedSet,
-  near: readonly [key: string, set: ServedSet] | undefined,
-): Promise<{ readonly key: string; readonly set: ServedSet }> {
-  const difference = near === undefined ? set : await differenceFrom(near, set);
-  if (near !== undefined && Object.keys(difference).length === 1) return { key: near[0], set: near[1] };
-  const checked = await checkServedSet(difference, near);
-  // One that no router would take is told of when the snapshot is checked.
-  return checked.ok ? checked : { key: await servedSetKey(set), set };
 }
 
 interface ServerKnowledge {

@@ -112,16 +112,10 @@ type CheckedSet =
   | { readonly ok: true; readonly key: string; readonly set: ServedSet }
   | { readonly ok: false; readonly issues: readonly DocumentIssue[] };
 
-/**
- * Checks a set by itself, and gives it its key. It comes back as it would from a snapshot, and is not checked again there.
- * @param base one that was checked, where `set` is what differs from it
- */
-export async function checkServedSet(
-  set: PackedSet,
-  base?: readonly [key: string, set: ServedSet],
-): Promise<CheckedSet> {
+/** Checks a set by itself, and gives it its key. It comes back as it would from a snapshot, and is not checked again there. */
+export async function checkServedSet(set: ServedSet): Promise<CheckedSet> {
   const issues = new IssueList();
-  const checked = await new SnapshotReader(issues).setAlone(set, base);
+  const checked = await new SnapshotReader(issues).set(set, '');
   return checked === undefined ? { ok: false, issues: issues.toArray() } : { ok: true, ...checked };
 }
 
@@ -200,14 +194,6 @@ class SnapshotReader {
     return head !== undefined && this.#issues.isEmpty ? { ...head, ...snapshot } : undefined;
   }
 
-  setAlone(
-    set: PackedSet,
-    base?: readonly [key: string, set: ServedSet],
-  ): Promise<{ readonly key: string; readonly set: ServedSet } | undefined> {
-    if (base !== undefined) this.#sets.set(...base);
-    return this.#set(set, '');
-  }
-
   #serverReader(servedSets: unknown): Read<SnapshotServer> {
     const paths = new Map<string, string>();
     return (input, path) => {
@@ -245,14 +231,14 @@ class SnapshotReader {
     await this.#record(input, 'servedSets', maximum, setKeyIssue, async (given, path, key) => {
       const before = checkedBefore(checkedSets, given);
       const isSame = before?.key === key && (await this.#fits(before.set));
-      const read = isSame ? before : await this.#set(given, path);
+      const read = isSame ? before : await this.set(given, path);
       if (read === undefined || setKeyIssue(key) !== undefined) return;
       if (read.key === key) this.#sets.set(key, read.set);
       else this.#issues.add(path, `must be named by the hash of its content, ${read.key}`);
     });
   }
 
-  async #set(
+  async set(
     given: unknown,
     path: string,
   ): Promise<{ readonly key: string; readonly set: ServedSet } | undefined> {
