@@ -138,9 +138,9 @@ describe('the launcher of an installed package', () => {
     await mkdir(built, { recursive: true });
     for (const [file, ...words] of [
       ['main.js', 'doctor', '--server-id=a b'],
-      ['serve.js', 'serve', '--server-id=a b'],
-      ['status.js', 'status', '-o', 'wide'],
-      ['explain.js', 'explain', '--server-id=a b'],
+      ['serve.cjs', 'serve', '--server-id=a b'],
+      ['status.cjs', 'status', '-o', 'wide'],
+      ['explain.cjs', 'explain', '--server-id=a b'],
     ] as const) {
       await writeFile(
         join(built, file),

@@ -3,7 +3,6 @@ import { Agent, request } from 'node:https';
 import { isIP } from 'node:net';
 import { pipeline } from 'node:stream';
 import { connect } from 'node:tls';
-import { createGunzip } from 'node:zlib';
 import * as v from 'valibot';
 import { errorCode } from '../../runtime/errors.ts';
 import type { AddressPolicy } from '../../snapshot/addresses/address-policy.ts';
@@ -118,7 +117,10 @@ export class HttpsClient {
     incoming.on('error', () => {});
     const isZipped =
       headers['content-encoding']?.toLowerCase() === 'gzip' && asked.method !== 'HEAD' && status !== 304;
-    const body = isZipped ? pipeline(incoming, createGunzip(), () => {}) : incoming;
+    // Loaded where it is needed: `status` is fast without it.
+    const body = isZipped
+      ? pipeline(incoming, (await import('node:zlib')).createGunzip(), () => {})
+      : incoming;
     return { status, headers, body, over, discard: () => void incoming.destroy() };
   }
 

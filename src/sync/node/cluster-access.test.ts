@@ -256,7 +256,7 @@ describe('an exec plugin', () => {
       `echo x >> ${folder}/x${expiry}; printf '{"status":{"token":"%s","expirationTimestamp":"${expiry}"}}' "$(wc -l < ${folder}/x${expiry})"`;
     const tokens = async (expiry: string) => {
       const { command } = await plugin(context, script(expiry));
-      const ask = execPluginCredentials({ ...noPlugin, command }, noCluster, async () => undefined);
+      const ask = execPluginCredentials({ ...noPlugin, command }, noCluster, () => undefined);
       return [(await ask()).token, (await ask()).token];
     };
     assert.deepEqual(await tokens('2000-01-01T00:00:00Z'), ['1', '2']);
@@ -268,7 +268,7 @@ describe('an exec plugin', () => {
     const folder = await temporaryDirectory(context);
     const script = `echo x >> ${folder}/calls; printf '{"status":{"token":"%s"}}' "$(wc -l < ${folder}/calls)"`;
     const { command } = await plugin(context, script);
-    const ask = execPluginCredentials({ ...noPlugin, command }, noCluster, async () => undefined);
+    const ask = execPluginCredentials({ ...noPlugin, command }, noCluster, () => undefined);
     context.mock.timers.enable({ apis: ['Date'], now: 1_000_000 });
     assert.equal((await ask()).token, '1');
     context.mock.timers.setTime(1_059_999);
@@ -280,18 +280,14 @@ describe('an exec plugin', () => {
   it('runs once for all who ask meanwhile, and is killed where it hangs, with its words told', async (context) => {
     const folder = await temporaryDirectory(context);
     const counted = await plugin(context, `echo x >> ${folder}/runs; printf '{"status":{"token":"t"}}'`);
-    const ask = execPluginCredentials(
-      { ...noPlugin, command: counted.command },
-      noCluster,
-      async () => undefined,
-    );
+    const ask = execPluginCredentials({ ...noPlugin, command: counted.command }, noCluster, () => undefined);
     await Promise.all([ask(), ask(), ask()]);
     assert.equal(await readFile(join(folder, 'runs'), 'utf8'), 'x\n');
 
     const hanging = await plugin(context, 'echo waiting for a browser >&2; exec sleep 600');
     const hangs = { ...noPlugin, command: hanging.command };
     await assert.rejects(
-      execPluginCredentials(hangs, noCluster, async () => undefined, { timeLimit: 200 })(),
+      execPluginCredentials(hangs, noCluster, () => undefined, { timeLimit: 200 })(),
       /^Error: did not end within 0\.2 s and was killed: waiting for a browser$/,
     );
   });
@@ -301,7 +297,7 @@ describe('an exec plugin', () => {
     const { command } = await plugin(context, `trap '' TERM; echo $$ > ${folder}/pid; exec sleep 600`);
     const ending = new AbortController();
     const { signal } = ending;
-    const ask = execPluginCredentials({ ...noPlugin, command }, noCluster, async () => undefined, { signal });
+    const ask = execPluginCredentials({ ...noPlugin, command }, noCluster, () => undefined, { signal });
     const ended = assert.rejects(ask(), /^Error: failed: /);
     const pid = () => readFile(join(folder, 'pid'), 'utf8').catch(() => '');
     await eventually(async () => (await pid()).endsWith('\n'));

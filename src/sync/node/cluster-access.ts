@@ -1,6 +1,4 @@
-import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { decodeJwt, type JWTPayload } from 'jose';
 import * as v from 'valibot';
@@ -117,12 +115,12 @@ export async function expiringCredentials(
   const { user, files } = identity;
   const { clientCertificate: source, tokenFile } = user;
   const expiring: ExpiringCertificate[] = [];
-  const certificate = await readText(source, identity);
+  const certificate = readText(source, identity);
   if (certificate !== undefined) {
     const path = source !== undefined && 'file' in source ? source.file : files;
     expiring.push(firstToEnd({ name, path, text: certificate }));
   }
-  const token = user.token ?? (await tokenInFile(identity));
+  const token = user.token ?? tokenInFile(identity);
   const claims = token === undefined ? undefined : claimsOf(token);
   if (claims?.exp !== undefined) {
     expiring.push({
@@ -228,10 +226,12 @@ function credentialsOf(
     user.exec &&
     execPluginCredentials(user.exec, cluster, () => readPem(cluster.certificateAuthority), { signal });
   return async () => {
-    const [certificateAuthorities, certificate, key] = await Promise.all(
-      [cluster.certificateAuthority, user.clientCertificate, user.clientKey].map(readPem),
-    );
-    const given = user.token ?? (await tokenInFile(identity));
+    const [certificateAuthorities, certificate, key] = [
+      cluster.certificateAuthority,
+      user.clientCertificate,
+      user.clientKey,
+    ].map(readPem);
+    const given = user.token ?? tokenInFile(identity);
     const ofPlugin =
       given === undefined
         ? await plugin?.().catch((error: unknown) => {
@@ -260,17 +260,17 @@ function credentialsOf(
   };
 }
 
-async function readText(source: PemSource, { user, files }: KubeconfigIdentity): Promise<string | undefined> {
+function readText(source: PemSource, { user, files }: KubeconfigIdentity): string | undefined {
   if (source === undefined || 'text' in source) return source?.text;
   try {
-    return await readFile(source.file, 'utf8');
+    return readFileSync(source.file, 'utf8');
   } catch (error) {
     throw new Error(`${files}: ${nameOf(user)}: ${errorMessage(error)}`);
   }
 }
 
 /** An empty file is a token that cannot be sent, not nobody. */
-function tokenInFile(identity: KubeconfigIdentity): Promise<string | undefined> {
+function tokenInFile(identity: KubeconfigIdentity): string | undefined {
   const { tokenFile } = identity.user;
   return readText(tokenFile === undefined ? undefined : { file: tokenFile }, identity);
 }
@@ -371,13 +371,13 @@ const outputBytes = 1024 * 1024;
 export function execPluginCredentials(
   plugin: ExecPlugin,
   cluster: KubeconfigCluster,
-  certificateAuthorities: () => Promise<string | undefined>,
+  certificateAuthorities: () => string | undefined,
   limits: RunLimits = {},
 ): () => Promise<PluginCredentials> {
   let last: { readonly credentials: PluginCredentials; readonly expires: number } | undefined;
   let underWay: Promise<PluginCredentials> | undefined;
   const renewed = async (): Promise<PluginCredentials> => {
-    const info = plugin.provideClusterInfo ? clusterInfo(cluster, await certificateAuthorities()) : {};
+    const info = plugin.provideClusterInfo ? clusterInfo(cluster, certificateAuthorities()) : {};
     last = readOutput(await run(plugin, { interactive: false, ...info }, limits));
     return last.credentials;
   };
@@ -414,6 +414,8 @@ async function run(
     ...Object.fromEntries(env.map(({ name, value }) => [name, value])),
     KUBERNETES_EXEC_INFO: JSON.stringify({ apiVersion, kind: 'ExecCredential', spec }),
   };
+  // Loaded where it is needed: `status` is fast without it.
+  const { execFile } = await import('node:child_process');
   signal?.throwIfAborted();
   return new Promise((resolve, reject) => {
     // SIGKILL: a plugin that hangs may not heed anything else. `signal` among the options would send SIGTERM.
