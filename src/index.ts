@@ -26,7 +26,6 @@ export type { HandlerEnvironment } from './request/router.ts';
 export {
   type OutboundRequest,
   type Outcome,
-  ownResponse,
   passedOnResponse,
   sent,
   type Transport,

@@ -195,8 +195,10 @@ function acceptOwnRequest(
 
 function identifyCaller(router: Pick<Router, 'identify'>): MiddlewareHandler<HandlerEnvironment> {
   return createMiddleware<HandlerEnvironment>(async (context, next) => {
-    const caller = await router.identify(context.var.inbound);
+    const { inbound } = context.var;
+    const caller = await router.identify(inbound);
     if (caller.kind === 'response') return caller.response;
+    if (inbound.record !== undefined) inbound.record.caller = caller;
     context.set('caller', caller);
     return next();
   });

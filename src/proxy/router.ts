@@ -54,6 +54,7 @@ export function handleRequest<Answer>(
     if ('response' in requestInfo) return finished(requestInfo);
     const decided = (caller: Caller | ResponseToSend): Outcome | Promise<Outcome> => {
       if (caller.kind === 'response') return caller;
+      if (inbound.record !== undefined) inbound.record.caller = caller;
       return serve({ inbound, requestInfo, caller, decision: router.decide(inbound, requestInfo, caller) });
     };
     const caller = router.identify(inbound);
@@ -124,11 +125,8 @@ export function createRouter(settings: RouterSettings): SettlingRouter {
     identify(inbound) {
       try {
         const caller = askAuthenticators(inbound, authenticators);
-        if (!(caller instanceof Promise)) return identified(inbound, caller);
-        return caller.then(
-          (known) => identified(inbound, known),
-          (error: unknown) => refuseCaller(inbound, error, logger),
-        );
+        if (!(caller instanceof Promise)) return caller;
+        return caller.catch((error: unknown) => refuseCaller(inbound, error, logger));
       } catch (error) {
         return refuseCaller(inbound, error, logger);
       }
@@ -156,11 +154,6 @@ function refuseTarget(error: RequestInfoError): Response {
   return error.code === 'UnableToDetermineResource'
     ? statusResponse('InternalError', error.message)
     : statusResponse('BadRequest', error.message);
-}
-
-function identified(inbound: InboundRequest, caller: Caller): Caller {
-  if (inbound.record !== undefined) inbound.record.caller = caller;
-  return caller;
 }
 
 function refuseCaller(inbound: InboundRequest, error: unknown, logger: Logger): ResponseToSend {

@@ -103,14 +103,7 @@ export function sent(status: number): Sent {
   return { kind: 'sent', status };
 }
 
-/**
- * A response that the router made itself.
- *
- * @example
- * ```ts
- * console.log(ownResponse(new Response(null, { status: 503 })).isPassedOn); // false
- * ```
- */
+/** A response that the router made itself. */
 export function ownResponse(response: Response): ResponseToSend {
   return { kind: 'response', response, isPassedOn: false };
 }

@@ -12,23 +12,16 @@ import { parseResponseLines } from '../frames/message-heads.ts';
 import type { ReceivingStream } from '../frames/session-receiver.ts';
 import type { HeldBytes } from '../sockets/held-bytes.ts';
 
-interface UploadStream {
-  readonly id: number;
-  readonly sendWindow: SendWindow;
-  uploadEnded(): void;
-  reset(code: number, error: Error): void;
-}
-
 export class RequestUpload implements WaitingStream {
   isWaiting = false;
   readonly #output: FrameOutput;
-  readonly #stream: UploadStream;
+  readonly #stream: ClientStream;
   readonly #source: Readable | undefined;
   #pending: Uint8Array | undefined;
   #ended: boolean;
   #isOver = false;
 
-  constructor(output: FrameOutput, stream: UploadStream, content: Uint8Array | Readable) {
+  constructor(output: FrameOutput, stream: ClientStream, content: Uint8Array | Readable) {
     this.#output = output;
     this.#stream = stream;
     this.#ended = content instanceof Uint8Array;
@@ -141,7 +134,7 @@ interface StreamOptions {
 }
 
 /** One request and its response on a connection (RFC 9113 section 5). */
-export class ClientStream implements ReceivingStream, UploadStream {
+export class ClientStream implements ReceivingStream {
   readonly id: number;
   readonly sendWindow: SendWindow;
   readonly gatheredAt: number;

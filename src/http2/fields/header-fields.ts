@@ -38,24 +38,6 @@ export const isHttp2FieldName = memoizeByName(
 export const contentLengthValue = /^\d{1,15}$/;
 
 /**
- * Removes spaces and tabs around a value (RFC 9110 section 5.5). `trim` would remove more, and a regular expression would
- * take quadratic time for whitespace within the value.
- * @param from where in `text` the value begins
- * @param to where it ends. Default: at the end of `text`
- */
-export function withoutSurroundingWhitespace(text: string, from = 0, to = text.length): string {
-  let start = from;
-  let end = to;
-  while (start < end && isSpaceOrTab(text.charCodeAt(start))) start++;
-  while (end > start && isSpaceOrTab(text.charCodeAt(end - 1))) end--;
-  return text.slice(start, end);
-}
-
-function isSpaceOrTab(code: number): boolean {
-  return code === 0x20 || code === 0x09;
-}
-
-/**
  * The header lines of a request as they are sent to a destination. `Host` is left out: it would name the router, and
  * undici would also take the TLS server name from it. So are lines that set the framing, on which undici throws.
  */

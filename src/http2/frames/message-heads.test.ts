@@ -5,11 +5,11 @@ import { Http2Error } from './frame.ts';
 import {
   checkTrailers,
   headSize,
-  interimBlock,
   parseRequestHead,
   parseResponseLines,
   requestBlock,
   responseBlock,
+  statusLine,
 } from './message-heads.ts';
 
 const ok = [':status', '200'];
@@ -400,7 +400,7 @@ test('a head has status and lines, names in lower case', () => {
     ...['x-twice', '1', 'x-twice', '2', 'date', 'now'],
   ]);
   assert.deepEqual(decoded(responseBlock(422, ['date', ''])).slice(0, 2), [':status', '422']);
-  assert.deepEqual(decoded(interimBlock(100)), [':status', '100']);
+  assert.deepEqual(decoded(statusLine(100)), [':status', '100']);
 });
 
 test('a response without a date is given one (RFC 9110 section 6.6.1)', () => {

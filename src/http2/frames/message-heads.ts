@@ -283,12 +283,8 @@ export function responseBlock(status: number, headers: HeaderLines): string {
   return hasDate ? block : block + encodedDate + literalValue(httpDate());
 }
 
-/** The header block of an interim response (RFC 9110 section 15.2). */
-export function interimBlock(status: number): string {
-  return statusLine(status);
-}
-
-function statusLine(status: number): string {
+/** The whole header block of an interim response (RFC 9110 section 15.2). */
+export function statusLine(status: number): string {
   let line = statusLines.get(status);
   if (line !== undefined) return line;
   if (!Number.isInteger(status) || status < 100 || status > 999) {

@@ -1,4 +1,4 @@
-import { fieldValue, memoizeByName, token, withoutSurroundingWhitespace } from '../fields/header-fields.ts';
+import { fieldValue, memoizeByName, token } from '../fields/header-fields.ts';
 import { staticTable } from './static-table.ts';
 
 /**
@@ -49,6 +49,22 @@ export function nameEncoder(isLeftOut: (name: string) => boolean): (name: string
 export function encodedValue(given: string): string | undefined {
   const value = withoutSurroundingWhitespace(given);
   return fieldValue.test(value) ? literalValue(value) : undefined;
+}
+
+/**
+ * Removes spaces and tabs. `trim` would remove more, and a regular expression would take quadratic time for whitespace within
+ * the value.
+ */
+function withoutSurroundingWhitespace(text: string): string {
+  let start = 0;
+  let end = text.length;
+  while (start < end && isSpaceOrTab(text.charCodeAt(start))) start++;
+  while (end > start && isSpaceOrTab(text.charCodeAt(end - 1))) end--;
+  return text.slice(start, end);
+}
+
+function isSpaceOrTab(code: number): boolean {
+  return code === 0x20 || code === 0x09;
 }
 
 export function literalValue(value: string): string {

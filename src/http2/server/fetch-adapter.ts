@@ -11,7 +11,7 @@ import {
   ServerSession,
   type ServerSessionHost,
 } from './server-session.ts';
-import type { IncomingStream, ResponseWriter, ServerStream } from './server-stream.ts';
+import type { IncomingStream, ServerStream } from './server-stream.ts';
 
 /** Methods that a web `Request` does not take (https://fetch.spec.whatwg.org/#forbidden-method). */
 const forbiddenMethod = /^(?:connect|trace|track)$/i;
@@ -134,45 +134,32 @@ async function writeResponse(response: Response, stream: IncomingStream): Promis
   const lines: string[] = [];
   for (const [name, value] of headers) lines.push(name, value);
   stream.respond(status, lines);
-  if (body !== null && stream.takesContent) await new BodyWriter(stream, body).write();
+  if (body !== null && stream.takesContent) await writeBody(body, stream);
   else body?.cancel().catch(() => {});
   stream.end();
 }
 
-class BodyWriter implements ResponseWriter {
-  readonly #stream: IncomingStream;
-  readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
-  #resume: () => void = () => {};
-
-  constructor(stream: IncomingStream, body: ReadableStream<Uint8Array>) {
-    this.#stream = stream;
-    this.#reader = body.getReader();
-    stream.writer = this;
-  }
-
-  async write(): Promise<void> {
-    for (;;) {
-      const { done, value } = await this.#reader.read();
-      if (done) return;
-      // https://fetch.spec.whatwg.org/#incrementally-read-loop
-      if (!(value instanceof Uint8Array))
-        throw new TypeError('a chunk of the response body is not a Uint8Array');
-      if (!this.#stream.write(value)) {
-        await new Promise<void>((resolve) => {
-          this.#resume = resolve;
-        });
-      }
-    }
-  }
-
-  onRoom(): void {
-    this.#resume();
-  }
-
-  onGone(): void {
-    // Also ends a pending read.
-    this.#reader.cancel().catch(() => {});
-    this.#resume();
+async function writeBody(body: ReadableStream<Uint8Array>, stream: IncomingStream): Promise<void> {
+  const reader = body.getReader();
+  let resume = (): void => {};
+  stream.writer = {
+    onRoom: () => resume(),
+    onGone() {
+      // Also ends a pending read.
+      reader.cancel().catch(() => {});
+      resume();
+    },
+  };
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    // https://fetch.spec.whatwg.org/#incrementally-read-loop
+    if (!(value instanceof Uint8Array))
+      throw new TypeError('a chunk of the response body is not a Uint8Array');
+    if (stream.write(value)) continue;
+    await new Promise<void>((resolve) => {
+      resume = resolve;
+    });
   }
 }
 

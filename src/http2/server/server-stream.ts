@@ -6,10 +6,10 @@ import { errorCode, malformedRequest } from '../frames/frame.ts';
 import type { FrameOutput, WaitingStream } from '../frames/frame-output.ts';
 import {
   checkTrailers,
-  interimBlock,
   type RequestHead,
   respondedHead,
   responseBlock,
+  statusLine,
 } from '../frames/message-heads.ts';
 import type { ReceivingStream } from '../frames/session-receiver.ts';
 import type { BudgetShare, HeldBytes, Holder, Holding } from '../sockets/held-bytes.ts';
@@ -273,7 +273,7 @@ export class ServerStream implements IncomingStream, ReceivingStream, WaitingStr
 
   respondInterim(status: number): void {
     if (this.#isClosed || this.status !== undefined) return;
-    this.#connection.output.headers(this.id, interimBlock(status), false);
+    this.#connection.output.headers(this.id, statusLine(status), false);
   }
 
   respond(status: number, headers: HeaderLines): void {

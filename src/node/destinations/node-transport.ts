@@ -191,14 +191,7 @@ export class NodeTransport implements Transport {
     return dispatcher;
   }
 
-  retain(origins: ReadonlySet<string>): void {
-    this.#retire(({ origin }) => !origins.has(origin));
-  }
-
-  /**
-   * As `retain`, and distinguishes destinations at one address: if the CA bundle of one changes, connections that were
-   * verified with the old one are closed.
-   */
+  /** Ends the connections to all others. If the CA bundle of one changes, those that were verified with the old one end, too. */
   retainDestinations(destinations: Iterable<Destination>): void {
     const inUse = [...destinations];
     this.#retire((each) => !inUse.some((destination) => leadsTo(each, destination)));

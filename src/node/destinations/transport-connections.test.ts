@@ -117,7 +117,7 @@ for (const protocol of ['h2', 'http/1.1'] as const) {
       const transport = newTransport(context);
       await (await send(transport, peer.destination)).text();
       const watching = await send(transport, peer.destination, get(), { target: '/watch' });
-      transport.retain(new Set());
+      transport.retainDestinations([]);
       watch?.end('last');
       assert.equal(await watching.text(), 'first last');
       await eventually(() => peer.openConnections() === 0);
@@ -127,7 +127,7 @@ for (const protocol of ['h2', 'http/1.1'] as const) {
       const peer = await startPeer(context, protocol, (_incoming, outgoing) => outgoing.end('served'));
       const transport = newTransport(context);
       const sending = send(transport, peer.destination);
-      transport.retain(new Set());
+      transport.retainDestinations([]);
       assert.equal(await (await sending).text(), 'served');
       await eventually(() => peer.openConnections() === 0);
     });
@@ -193,7 +193,7 @@ test('a connection that nobody came to use is closed with its destination', asyn
   leaving.abort();
   assert.equal((await sending).code, 'ClientGone');
   await shaken.promise;
-  transport.retain(new Set());
+  transport.retainDestinations([]);
   await eventually(() => peer.openConnections() === 0);
 });
 

@@ -4,11 +4,11 @@ import { createServer as createTlsServer, type Server as TlsServer } from 'node:
 import type { AddressInfo, Server, Socket } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
 import { joinHostPort } from '../../snapshot/addresses/addresses.ts';
-import { defaultTlsParameters, type ServeConfig, type TlsParameters } from '../configuration/serve-config.ts';
+import type { ServeConfig, TlsParameters } from '../configuration/serve-config.ts';
 import { isLoopback } from './default-interface.ts';
 import { certificateError, listenError } from './server-error.ts';
 
-interface EndpointTls extends Partial<TlsParameters> {
+interface EndpointTls extends TlsParameters {
   readonly certificate: string;
   readonly key: string;
 }
@@ -96,7 +96,7 @@ function newTlsServer(tls: EndpointTls, listener: ReturnType<typeof getRequestLi
 }
 
 function contextOf({ certificate: cert, key, ...parameters }: EndpointTls) {
-  return { cert, key, ...defaultTlsParameters, ...parameters };
+  return { cert, key, ...parameters };
 }
 
 /**

@@ -22,21 +22,6 @@ export interface NamedPair {
   readonly names: readonly string[];
 }
 
-/** The certificates that clients get who ask for a name (RFC 6066 section 3). */
-class NamedCertificates {
-  #contexts: ReadonlyMap<string, SecureContext> = new Map();
-
-  replace(pairs: readonly NamedPair[], options: SecureContextOptions): void {
-    const contexts = new Map(
-      pairs.map((pair) => [pair, createSecureContext({ ...options, cert: pair.cert, key: pair.key })]),
-    );
-    this.#contexts = byName(pairs, (pair) => contexts.get(pair) as SecureContext);
-  }
-
-  readonly choose: NonNullable<TlsOptions['SNICallback']> = (name, done) =>
-    done(null, certificateFor(name, this.#contexts));
-}
-
 /**
  * What each name gets, as kube-apiserver has it (k8s.io/apiserver
  * pkg/server/dynamiccertificates/named_certificates.go): names that were given come before those of certificates, and of
@@ -50,10 +35,11 @@ export function byName<Value>(
   const own = pairs
     .filter(({ names }) => names.length === 0)
     .flatMap((pair) => namesOf(pair.cert).map((name) => [name, pair] as const));
+  const made = new Map(pairs.map((pair) => [pair, valueFor(pair)]));
   const values = new Map<string, Value>();
   for (const [name, pair] of [...given, ...own]) {
     const key = name.toLowerCase();
-    if (!values.has(key)) values.set(key, valueFor(pair));
+    if (!values.has(key)) values.set(key, made.get(pair) as Value);
   }
   return values;
 }
@@ -108,6 +94,12 @@ function secureContextOf({
   return { ...defaultTlsParameters, ...tls, ciphers: tls.ciphers ?? defaultCiphers, secureOptions };
 }
 
+/** The certificates that clients get who ask for a name (RFC 6066 section 3). */
+function namedContexts(tls: ServerTlsOptions): ReadonlyMap<string, SecureContext> {
+  const options = secureContextOf(tls);
+  return byName(tls.namedPairs ?? [], ({ cert, key }) => createSecureContext({ ...options, cert, key }));
+}
+
 interface HttpsServerListeners {
   readonly onRequest: (incoming: Http1Message, outgoing: ServerResponse) => void;
   readonly isUpgrade: (incoming: IncomingMessage) => boolean;
@@ -153,12 +145,10 @@ export function newHttpsServer(
     keepAliveInitialDelay: 30_000,
     noDelay: true,
   };
-  const named = new NamedCertificates();
-  const { namedPairs = [] } = tls;
-  // Left out where no pair has a name: with it Node asks at every handshake.
-  if (namedPairs.length > 0) options.SNICallback = named.choose;
   try {
-    named.replace(namedPairs, secureContextOf(tls));
+    let named = namedContexts(tls);
+    // Left out where no pair has a name: with it Node asks at every handshake.
+    if (named.size > 0) options.SNICallback = (name, done) => done(null, certificateFor(name, named));
     const server = createServer(options, onRequest);
     // There is no option for it. Without it Node refuses the 1,000th line (measured).
     server.maxHeadersCount = limits.maximumHeaderLines;
@@ -169,7 +159,7 @@ export function newHttpsServer(
         try {
           const context = secureContextOf(next);
           createSecureContext(context);
-          named.replace(next.namedPairs ?? [], context);
+          named = namedContexts(next);
           server.setSecureContext(context);
         } catch (error) {
           throw certificateError(error);
