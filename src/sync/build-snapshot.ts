@@ -91,13 +91,15 @@ export async function buildSnapshot(input: SnapshotInput): Promise<SnapshotOutpu
   const undecodable =
     input.schemas === undefined
       ? undefined
-      : await undecodableByServer(contents, input.decodableVersions ?? new Map(), shared);
+      : await undecodableVersions(
+          contents.map(({ description: { id }, content: { version, set } }) => ({ id, version, set })),
+          input.decodableVersions ?? new Map(),
+          shared,
+        );
   const sources = new Set<'discovery' | 'storageversions'>();
   for (const { description, content } of contents) {
     const { id } = description;
-    const kept = keptKey(content, undecodable?.get(id));
-    const { key, set } =
-      kept === undefined ? await refine(content, undecodable?.get(id)) : { key: kept, set: undefined };
+    const { key, set } = await refine(content, undecodable?.get(id));
     sets.use(key, set);
     const server = snapshotServer(description, input.advertised?.get(id), content, key);
     servers.push(input.unread?.has(id) === true ? { ...server, unread: true } : server);
@@ -140,14 +142,6 @@ export function nextGeneration(previous: number | undefined, held: number | unde
   return held === undefined ? generation : Math.max(generation, held + 1);
 }
 
-/** A set of the previous snapshot keeps its key while the other servers store the same versions as then. */
-function keptKey(
-  { set, keptAs }: ServerContent,
-  undecodable: UndecodableVersions | undefined,
-): string | undefined {
-  return isSameJson(set.undecodableVersions ?? {}, undecodable ?? {}) ? keptAs : undefined;
-}
-
 function snapshotServer(
   { id, address, url, addressSource, serverName, hostname }: ServerDescription,
   advertised: AdvertisedAddress | undefined,
@@ -169,43 +163,13 @@ function snapshotServer(
   };
 }
 
-/** What servers cannot decode, by ID. It is worked out once for servers that say the same. */
-async function undecodableByServer(
-  contents: readonly { readonly description: ServerDescription; readonly content: ServerContent }[],
-  decodable: DecodableVersions,
-  shared: ReadonlySet<string>,
-): Promise<ReadonlyMap<string, UndecodableVersions>> {
-  const alike = [...Map.groupBy(contents, ({ content }) => content.set).values()].flatMap((ofSet) => [
-    ...Map.groupBy(ofSet, ({ description: { id }, content: { version } }) =>
-      decodable.has(id) ? id : ` ${version}`,
-    ).values(),
-  ]);
-  const found = await undecodableVersions(
-    alike.flatMap(([first]) =>
-      first === undefined
-        ? []
-        : [{ id: first.description.id, version: first.content.version, set: first.content.set }],
-    ),
-    decodable,
-    shared,
-  );
-  return new Map(
-    alike.flatMap((members) => {
-      const undecodable = found.get(members[0]?.description.id ?? '');
-      return undecodable === undefined
-        ? []
-        : members.map(({ description: { id } }) => [id, undecodable] as const);
-    }),
-  );
-}
-
 /** The sets of one snapshot. What the previous one has stands first, so that the others are sent as what differs from it. */
 function createSetCollection(previous: Snapshot | undefined) {
   const known = new Map(Object.entries(previous?.servedSets ?? {}));
   const used = new Set<string>();
   return {
-    use(key: string, set: ServedSet | undefined): void {
-      if (set !== undefined && !known.has(key)) known.set(key, set);
+    use(key: string, set: ServedSet): void {
+      if (!known.has(key)) known.set(key, set);
       used.add(key);
     },
     sets: (): Readonly<Record<string, ServedSet>> =>
@@ -262,8 +226,6 @@ interface ServerContent {
   /** These stand in place of those of the set. */
   readonly openapiV3: ServedSet['openapiV3'];
   readonly schemas: ServedSet['schemas'];
-  /** The set is that of the previous snapshot, under its key there. */
-  readonly keptAs?: string | undefined;
   readonly version: string | undefined;
   readonly stale: boolean;
   readonly departedAt?: number | undefined;
@@ -312,7 +274,6 @@ function serverContent(
     set,
     openapiV3: set.openapiV3,
     schemas,
-    keptAs: schemas === set.schemas ? server.serves : undefined,
     version: server.version,
     stale: true,
     departedAt,

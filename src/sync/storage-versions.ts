@@ -137,10 +137,17 @@ export async function undecodableVersions(
   shared: ReadonlySet<string>,
 ): Promise<ReadonlyMap<string, UndecodableVersions>> {
   const slice = createTimeSlice();
-  const stored = storedVersions(servers);
+  const sets = [...new Set(servers.map(({ set }) => set))];
+  // Worked out once for servers that say the same.
+  const alike = Map.groupBy(
+    servers,
+    ({ id, version, set }) => `${sets.indexOf(set)} ${decodable.has(id) ? id : `of ${version}`}`,
+  );
+  const stored = storedVersions([...alike.values()].flatMap(([first]) => first ?? []));
   const served = new Set(servers.map(({ set }) => set.discovery ?? noGroups));
   const found = new Map<string, UndecodableVersions>();
-  for (const { id, version, set } of servers) {
+  for (const members of alike.values()) {
+    const [{ id, version, set } = nobody] = members;
     const undecodable: Record<string, readonly string[]> = {};
     for (const [name, versions] of Object.entries(set.storageVersions)) {
       await slice.rest();
@@ -165,7 +172,7 @@ export async function undecodableVersions(
       }
       if (failing.length > 0 && versions.length > 0) undecodable[name] = failing.sort();
     }
-    if (Object.keys(undecodable).length > 0) found.set(id, undecodable);
+    if (Object.keys(undecodable).length > 0) for (const member of members) found.set(member.id, undecodable);
   }
   return found;
 }
@@ -229,6 +236,7 @@ async function groupVersionOf(
 }
 
 const noGroups: ServedGroups = [];
+const nobody: StoringServer = { id: '', version: undefined, set: { storageVersions: {} } };
 
 /** For all documents of one reading, milliseconds: an extension API server that hangs must not delay the reading. */
 const timeout = 2_000;
