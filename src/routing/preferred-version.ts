@@ -105,21 +105,14 @@ export function mayTip(
   return Math.max(0, ...counts.values()) + 1 >= most;
 }
 
-const ledTables = new WeakMap<RoutingTable, RoutingTable>();
-
-/** The same table, whose documents speak for the version that responds. Made once for each table and version. */
+/** The same table, whose documents speak for the version that responds. */
 export function ledByPreference(
   table: RoutingTable,
   options: PreferredVersionOptions | undefined,
   now: number,
 ): RoutingTable {
   const leadingMinor = preferredMinor(table, options, now);
-  if (leadingMinor === undefined) return table;
-  const known = ledTables.get(table);
-  if (known?.leadingMinor === leadingMinor) return known;
-  const led = Object.freeze({ ...table, leadingMinor });
-  ledTables.set(table, led);
-  return led;
+  return leadingMinor === undefined ? table : { ...table, leadingMinor };
 }
 
 /**

@@ -47,8 +47,6 @@ type ParseSnapshotResult =
 // What has been checked, each as the very object that it came back as.
 const checkedSets = new WeakMap<object, { readonly key: string; readonly set: ServedSet }>();
 const checkedGroups = new WeakMap<object, APIGroupDiscovery>();
-const checkedApiServices = new WeakMap<object, SnapshotApiService[]>();
-const checkedCustomResources = new WeakMap<object, v.InferOutput<typeof customResourceGroup>[]>();
 
 function checkedBefore<Value>(checked: WeakMap<object, Value>, input: unknown): Value | undefined {
   return typeof input === 'object' && input !== null ? checked.get(input) : undefined;
@@ -91,7 +89,7 @@ function fitsInBytes(text: string, limit: number): boolean {
  * Checks a snapshot, the whole of it: shape, names, limits, references between its parts, and that each
  * set's key is the hash of its content. Strict: an unknown field is an error. Never throws for bad
  * input. A set may be whole, or the difference from another one (`setsText`). The result has whole sets, and those alone
- * that a server serves; equal parts of several sets are one object. What an earlier call has returned is not checked again.
+ * that a server serves; equal parts of several sets are one object. Sets of what an earlier call has returned are not checked again.
  *
  * @param input a value as `JSON.parse` makes it. It must not change until the result is there.
  * @param previous as of `parseSnapshotText`
@@ -157,7 +155,7 @@ class SnapshotReader {
 
   async snapshot(input: unknown): Promise<Snapshot | undefined> {
     if (!this.#isObject(input, '')) return undefined;
-    const { servers: givenServers, servedSets, apiServices: services, customResourceGroups, ...rest } = input;
+    const { servers: givenServers, servedSets, apiServices, customResourceGroups, ...rest } = input;
     const head = this.#read(snapshotHead, rest, '');
     const servers = await this.#list(
       givenServers,
@@ -178,16 +176,16 @@ class SnapshotReader {
       servers,
       // Those that are held stand first: the others were sent as what differs from them.
       servedSets: Object.fromEntries([...kept, ...read]),
-      apiServices: await this.#listOnce(
-        checkedApiServices,
-        services,
+      apiServices: await this.#list(
+        apiServices,
         'apiServices',
+        snapshotLimits.apiServices,
         this.#apiServiceReader(),
       ),
-      customResourceGroups: await this.#listOnce(
-        checkedCustomResources,
+      customResourceGroups: await this.#list(
         customResourceGroups,
         'customResourceGroups',
+        snapshotLimits.customResourceGroups,
         this.#value(customResourceGroup),
       ),
     };
@@ -392,21 +390,6 @@ class SnapshotReader {
     const items =
       list === undefined ? undefined : await this.#list(list, `${path}.${name}`, maximum, readItem);
     return object && { ...object, ...(items && { [name]: items }) };
-  }
-
-  /** As `#list`, without a look at one that was checked before. */
-  async #listOnce<Item>(
-    checked: WeakMap<object, Item[]>,
-    input: unknown,
-    path: 'apiServices' | 'customResourceGroups',
-    readItem: Read<Item>,
-  ): Promise<Item[]> {
-    const before = checkedBefore(checked, input);
-    if (before !== undefined) return before;
-    const issuesBefore = this.#issues.count;
-    const items = await this.#list(input, path, snapshotLimits[path], readItem);
-    if (this.#issues.count === issuesBefore) checked.set(items, items);
-    return items;
   }
 
   #value<Schema extends v.GenericSchema>(schema: Schema): Read<v.InferOutput<Schema>> {
