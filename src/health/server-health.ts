@@ -245,33 +245,27 @@ export class ServerHealth {
 
   /** Whether another router may still send to it: no other version may take its place before. Not of one that is not followed. */
   mayStillServe(id: string): boolean {
-    const state = this.#states.get(id);
-    return state !== undefined && mayStillServe(state, this.#monotonic());
+    return this.#is(id, mayStillServe);
   }
 
   /** Whether another router may let its version count, and the snapshot does not say yet which that is. */
   isKnownToOthers(id: string): boolean {
-    const state = this.#states.get(id);
-    return state !== undefined && isKnownToOthers(state, this.#monotonic());
+    return this.#is(id, isKnownToOthers);
   }
 
   /** Whether it may serve in a moment what nobody is known to serve: it was lost or not ready a short while ago. */
   mayBeStarting(id: string): boolean {
-    const state = this.#states.get(id);
-    if (state === undefined) return false;
     const missing = this.whyNot(id);
-    return (missing !== undefined && missing !== 'down') || mayBeStarting(state, this.#monotonic());
+    return (missing !== undefined && missing !== 'down') || this.#is(id, mayBeStarting);
   }
 
   /** Whether it is worth asking often, as it may be ready any moment. */
   mayBeReadySoon(id: string): boolean {
-    const state = this.#states.get(id);
-    return state !== undefined && isLostLately(state, this.#monotonic());
+    return this.#is(id, isLostLately);
   }
 
   isToBeVerified(id: string): boolean {
-    const state = this.#states.get(id);
-    return state !== undefined && isToBeVerified(state);
+    return this.#is(id, isToBeVerified);
   }
 
   isProbed(id: string): boolean {
@@ -311,6 +305,11 @@ export class ServerHealth {
 
   reports(): readonly ServerHealthReport[] {
     return [...this.#states.keys()].flatMap((id) => this.report(id) ?? []);
+  }
+
+  #is(id: string, holds: (state: HealthState, now: number) => boolean): boolean {
+    const state = this.#states.get(id);
+    return state !== undefined && holds(state, this.#monotonic());
   }
 
   #signal(id: string, signal: HealthSignal): void {

@@ -61,36 +61,13 @@ export interface MixedVersionProxyOptions {
 }
 
 /** The options with every default in its place. What has no default stays optional: it is there or not. */
-export type RouterSettings = MixedVersionProxyOptions & {
-  readonly [Key in Defaulted]-?: NonNullable<MixedVersionProxyOptions[Key]>;
-};
+export type RouterSettings = MixedVersionProxyOptions & Readonly<ReturnType<typeof withDefaults>>;
 
-type Defaulted =
-  | 'authenticators'
-  | 'isVerifiedPeer'
-  | 'pseudonym'
-  | 'identityHeaderNames'
-  | 'preferredVersion'
-  | 'enabled'
-  | 'clock'
-  | 'monotonicClock'
-  | 'random'
-  | 'logger'
-  | 'load'
-  | 'retryBudget'
-  | 'observers';
-
-export function resolveOptions<Options extends MixedVersionProxyOptions>(
-  options: Options,
-): Options & RouterSettings {
-  const { enabled = true, monotonicClock = () => performance.now() } = options;
-  if (options.local === undefined && !enabled) {
-    throw new TypeError('A gateway has no local server: enabled false needs local.');
-  }
+function withDefaults(options: MixedVersionProxyOptions) {
+  const { monotonicClock = () => performance.now() } = options;
   return {
-    ...options,
-    enabled,
     monotonicClock,
+    enabled: options.enabled ?? true,
     authenticators: options.authenticators ?? [],
     isVerifiedPeer: options.isVerifiedPeer ?? (() => false),
     pseudonym: options.pseudonym ?? newPseudonym(),
@@ -103,4 +80,13 @@ export function resolveOptions<Options extends MixedVersionProxyOptions>(
     retryBudget: options.retryBudget ?? new RetryBudget(),
     observers: options.observers ?? [],
   };
+}
+
+export function resolveOptions<Options extends MixedVersionProxyOptions>(
+  options: Options,
+): Options & RouterSettings {
+  if (options.local === undefined && options.enabled === false) {
+    throw new TypeError('A gateway has no local server: enabled false needs local.');
+  }
+  return { ...options, ...withDefaults(options) };
 }

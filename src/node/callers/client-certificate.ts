@@ -30,8 +30,13 @@ export function readClientAuthorities(bundles: {
     clientCa: parse(clientCa, '--client-ca-file'),
     requestHeaderCa: parse(requestHeaderCa, '--requestheader-client-ca-file'),
   };
-  checkDistinct(authorities);
-  return authorities;
+  const shared = sharedAuthority(authorities);
+  if (shared === undefined) return authorities;
+  throw new CertificatePemError(
+    'SharedAuthority',
+    `the authority "${subjectOf(shared)}" is in both --client-ca-file and --requestheader-client-ca-file, ` +
+      'so that users could pass as front proxies: issue the front-proxy certificates from an authority of their own',
+  );
 }
 
 /**
@@ -44,16 +49,6 @@ export function sharedAuthority({
   requestHeaderCa,
 }: ClientAuthorities): X509Certificate | undefined {
   return requestHeaderCa.find((each) => clientCa.some((other) => other.publicKey.equals(each.publicKey)));
-}
-
-function checkDistinct(authorities: ClientAuthorities): void {
-  const shared = sharedAuthority(authorities);
-  if (shared === undefined) return;
-  throw new CertificatePemError(
-    'SharedAuthority',
-    `the authority "${subjectOf(shared)}" is in both --client-ca-file and --requestheader-client-ca-file, ` +
-      'so that users could pass as front proxies: issue the front-proxy certificates from an authority of their own',
-  );
 }
 
 function parse(pem: string | undefined, source: string): readonly X509Certificate[] {

@@ -147,8 +147,7 @@ export class TlsDialer {
   readonly #addressPolicy: AddressPolicy | undefined;
   readonly #lookup: LookupFunction | undefined;
   #credentials: TransportCredentials;
-  #peerContexts: PeerContexts;
-  #bundleContexts = new Map<string, SecureContext>();
+  #contexts: Map<string, SecureContext>;
 
   constructor(options: TlsDialerOptions) {
     const { credentials, connectTimeout = 10_000, tlsHandshakeTimeout, guard, dialObserver } = options;
@@ -158,7 +157,7 @@ export class TlsDialer {
     this.#addressPolicy = guard?.addressPolicy;
     this.#lookup = guard && guardedLookup(guard.addressPolicy, guard.resolveName);
     this.#credentials = credentials;
-    this.#peerContexts = newPeerContexts(credentials);
+    this.#contexts = peerContexts(credentials);
   }
 
   /**
@@ -166,9 +165,8 @@ export class TlsDialer {
    * @throws if a certificate or key cannot be read; the old credentials stay in use then
    */
   update(credentials: TransportCredentials): void {
-    this.#peerContexts = newPeerContexts(credentials);
+    this.#contexts = peerContexts(credentials);
     this.#credentials = credentials;
-    this.#bundleContexts = new Map();
   }
 
   /** @throws {TransportError} `mayHaveBeenProcessed` is always false: a dial sends no request. */
@@ -264,49 +262,39 @@ export class TlsDialer {
 
   #context({ destination, presentFrontProxyCertificate }: DialOptions): SecureContext {
     const { trust } = destination;
-    if (trust.kind === 'peer-ca') {
-      return presentFrontProxyCertificate
-        ? this.#peerContexts.withCertificate
-        : this.#peerContexts.withoutCertificate;
+    const authorities = trust.kind === 'peer-ca' ? this.#credentials.peerCertificateAuthorities : trust.pem;
+    const key = contextKey(presentFrontProxyCertificate, authorities);
+    const known = this.#contexts.get(key);
+    if (known !== undefined) return known;
+    try {
+      const made = newContext(this.#credentials, presentFrontProxyCertificate, authorities);
+      this.#contexts.set(key, made);
+      return made;
+    } catch (cause) {
+      throw new TransportError('TLSFailed', `${destination.id}: its CA bundle cannot be read`, {
+        mayHaveBeenProcessed: false,
+        cause,
+      });
     }
-    const contexts = this.#bundleContexts;
-    const key = `${presentFrontProxyCertificate} ${trust.pem}`;
-    let context = contexts.get(key);
-    if (context === undefined) {
-      try {
-        context = newContext(this.#credentials, presentFrontProxyCertificate, trust.pem);
-      } catch (cause) {
-        throw new TransportError('TLSFailed', `${destination.id}: its CA bundle cannot be read`, {
-          mayHaveBeenProcessed: false,
-          cause,
-        });
-      }
-      if (contexts.size >= maximumBundleContexts) {
-        const [oldest] = contexts.keys();
-        if (oldest !== undefined) contexts.delete(oldest);
-      }
-      contexts.set(key, context);
-    }
-    return context;
   }
 }
 
 /** Milliseconds of silence before the kernel sends keep-alive probes. */
 const tcpKeepAliveDelay = 30_000;
-/** One is in use at any time; its file may change. */
-const maximumBundleContexts = 4;
 
-interface PeerContexts {
-  readonly withCertificate: SecureContext;
-  readonly withoutCertificate: SecureContext;
+function contextKey(withCertificate: boolean, authorities: string): string {
+  return `${withCertificate} ${authorities}`;
 }
 
-function newPeerContexts(credentials: TransportCredentials): PeerContexts {
-  const { peerCertificateAuthorities } = credentials;
-  return {
-    withCertificate: newContext(credentials, true, peerCertificateAuthorities),
-    withoutCertificate: newContext(credentials, false, peerCertificateAuthorities),
-  };
+/** Those of peers. One more at most is made later: that of a local server with a CA bundle of its own. */
+function peerContexts(credentials: TransportCredentials): Map<string, SecureContext> {
+  const { peerCertificateAuthorities: authorities } = credentials;
+  const context = (withCertificate: boolean) =>
+    [
+      contextKey(withCertificate, authorities),
+      newContext(credentials, withCertificate, authorities),
+    ] as const;
+  return new Map([context(true), context(false)]);
 }
 
 function newContext(

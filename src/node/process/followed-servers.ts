@@ -19,20 +19,7 @@ interface FollowedServersOptions extends OutboundOptions, Pick<ProbeOptions, 'tr
   readonly onChanged: () => void;
 }
 
-interface FollowedServers {
-  readonly health: ServerHealth;
-  follow(table: RoutingTable | undefined): void;
-  /**
-   * A response of the server at this origin broke off, or it sent GOAWAY: it is probed at once. Does nothing for an
-   * unknown origin.
-   */
-  brokenOff(origin: string): void;
-  /** It closed a connection without GOAWAY, or sends nothing on it any more: it gets no requests until its /readyz reports ready. */
-  connectionLost(origin: string): void;
-  stop(): void;
-}
-
-export function followServers(options: FollowedServersOptions): FollowedServers {
+export function followServers(options: FollowedServersOptions) {
   const { config, local, endConnections, onChanged, logger } = options;
   const health = new ServerHealth(config);
   const probe = createProbe({
@@ -78,7 +65,7 @@ export function followServers(options: FollowedServersOptions): FollowedServers 
   };
   return {
     health,
-    follow(table) {
+    follow(table: RoutingTable | undefined): void {
       const before = current;
       current = table;
       const peers = (table?.servers ?? []).filter(({ id }) => id !== local?.id);
@@ -100,8 +87,10 @@ export function followServers(options: FollowedServersOptions): FollowedServers 
         health.read(id);
       }
     },
-    brokenOff: (origin) => forEachAt(origin, (id) => health.notResponded(id)),
-    connectionLost: (origin) => forEachAt(origin, (id) => health.connectionLost(id)),
+    /** A response of the server at this origin broke off, or it sent GOAWAY: it is probed at once. */
+    brokenOff: (origin: string) => forEachAt(origin, (id) => health.notResponded(id)),
+    /** It closed a connection without GOAWAY, or sends nothing on it any more: it gets no requests until its /readyz reports ready. */
+    connectionLost: (origin: string) => forEachAt(origin, (id) => health.connectionLost(id)),
     stop: () => monitor.stop(),
   };
 }

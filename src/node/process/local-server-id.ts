@@ -75,23 +75,17 @@ export function localServerIdOf(config: LocalServerConfig, { snapshot }: Routing
   return localServerIdIn(snapshot, serverId, isLocalServerAddress(config)) ?? serverId;
 }
 
-interface LocalServerIdOptions {
-  readonly config: LocalServerConfig;
-  /** What the system chose with `--secure-port=0`; `undefined` until the router listens. */
-  readonly listeningPort: () => number | undefined;
-  readonly routingTable: { current(): RoutingTable | undefined };
-}
-
 /**
  * The ID of the local server as the table in use has it, asked anew each time: with the upgrade to 1.26 a server gets an
  * identity Lease, and with that another name, while the router runs.
+ * @param listeningPort what the system chose with `--secure-port=0`; `undefined` until the router listens
  * @returns `undefined` in the gateway form
  */
-export function createLocalServerId({
-  config,
-  listeningPort,
-  routingTable,
-}: LocalServerIdOptions): (() => string) | undefined {
+export function createLocalServerId(
+  config: LocalServerConfig,
+  listeningPort: () => number | undefined,
+  routingTable: { current(): RoutingTable | undefined },
+): (() => string) | undefined {
   const { serverId } = config;
   if (serverId === undefined) return undefined;
   let last: RoutingTable | undefined;

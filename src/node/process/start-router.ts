@@ -1,13 +1,8 @@
-import { type AppOptions, createApp } from '../../app.ts';
+import { createApp } from '../../app.ts';
 import { prewarmDiscovery } from '../../discovery/documents.ts';
-import type { Authenticator } from '../../identity/authenticator.ts';
 import { RouterHistory } from '../../own-paths/history/router-history.ts';
-import { adminEndpoints, type MetricsSource } from '../../own-paths/metrics-endpoints.ts';
-import type {
-  EmbeddedSyncStatus,
-  SettingChange,
-  SettingsState,
-} from '../../own-paths/status/status-sources.ts';
+import { adminEndpoints } from '../../own-paths/metrics-endpoints.ts';
+import type { EmbeddedSyncStatus, SettingChange } from '../../own-paths/status/status-sources.ts';
 import { resolveOptions } from '../../proxy/options.ts';
 import { RetryBudget } from '../../proxy/other-servers.ts';
 import { createRouter } from '../../proxy/router.ts';
@@ -44,9 +39,8 @@ import { accessLog, accessLogVerbosity } from '../logging/access-log.ts';
 import { RouterMetrics } from '../metrics/router-metrics.ts';
 import { advertisedServer } from '../serving/default-interface.ts';
 import { startAdminServer } from '../serving/endpoint-server.ts';
-import type { RequestHandlerOptions } from '../serving/request-handler.ts';
 import { createRouterServer } from '../serving/server.ts';
-import { type UpgradeListener, upgradeListener } from '../upgrades/upgrade.ts';
+import { upgradeListener } from '../upgrades/upgrade.ts';
 import { followServers, ownServerCheck } from './followed-servers.ts';
 import { createLocalServerId } from './local-server-id.ts';
 import { TrafficControl } from './traffic-control.ts';
@@ -79,60 +73,6 @@ export type OpenEmbeddedSync = (parts: EmbeddedSyncParts) => EmbeddedSync;
 function embeddedSyncOf(open: OpenEmbeddedSync | undefined, parts: EmbeddedSyncParts): EmbeddedSync {
   if (open === undefined) throw new TypeError('To read a cluster, startRouter needs openEmbeddedSync.');
   return open(parts);
-}
-
-interface RouterHandlers {
-  readonly fetch: RequestHandlerOptions['fetch'];
-  readonly onUpgrade: UpgradeListener;
-  readonly admin: (request: Request) => Response | Promise<Response>;
-}
-
-interface RouterParts {
-  readonly app: AppOptions & {
-    readonly transport: NodeTransport;
-    readonly metrics: MetricsSource;
-    readonly logger: Logger;
-  };
-  readonly assertionAuthenticator: Authenticator | undefined;
-  readonly credentials: LiveCredentials;
-  readonly settings: SettingsState;
-  readonly traffic: TrafficControl;
-}
-
-function createRouterHandlers(
-  config: ServeConfig,
-  { app: given, assertionAuthenticator, credentials, settings, traffic }: RouterParts,
-): RouterHandlers {
-  const { transport, logger, observers = [] } = given;
-  const options = resolveOptions({
-    ...given,
-    ...nodeAuthenticators(config, assertionAuthenticator),
-    inbound: nodeInbound,
-    observers:
-      config.settings.logging.verbosity >= accessLogVerbosity ? [...observers, accessLog(logger)] : observers,
-    preferredVersion: config.preferredVersion,
-    enabled: config.featureGateEnabled,
-    gate: traffic.gate,
-    isShuttingDown: () => traffic.isShuttingDown,
-    settings,
-  });
-  const plain = createRouter(options);
-  const router = isTokenGateway(config) ? refuseAuthenticated(plain, logger) : plain;
-  const app = createApp({ ...options, router });
-  const admin = adminEndpoints(options);
-  return {
-    fetch: app.fetch,
-    admin: (request) => admin.fetch(request),
-    onUpgrade: upgradeListener({
-      router,
-      dialer: transport.dialer,
-      clientCertificateOf: credentials.clientCertificateOf,
-      headTimeout: config.timeouts.request,
-      openStreams: traffic.openStreams,
-      deadlines: traffic.deadlines,
-      logger,
-    }),
-  };
 }
 
 export interface StartOptions {
@@ -230,11 +170,7 @@ async function start(
   };
   const ownReceiver = config.embeddedSync && new OwnSnapshotReceiver(receiverOptions);
   const receiver = ownReceiver ?? new SnapshotReceiver(receiverOptions);
-  const localServerId = createLocalServerId({
-    config,
-    listeningPort: () => listeningPort,
-    routingTable: receiver,
-  });
+  const localServerId = createLocalServerId(config, () => listeningPort, receiver);
   const outboundOptions = {
     local: localDestination(config, localServerId, () => credentials.current),
     transport,
@@ -316,37 +252,48 @@ async function start(
   });
   const load = new ServerLoad(() => performance.now());
   const retryBudget = new RetryBudget();
-  const handlers = createRouterHandlers(config, {
-    app: {
-      ...outboundOptions,
-      retryBudget,
-      load,
-      health: servers?.health,
-      routingTable: receiver,
-      credentialFiles: credentialWatch.status,
-      embeddedSync: embeddedSync?.status,
-      // Under the ID that the sync job knows the server by.
-      advertised: () => advertisedServer({ ...config, serverId: localServerId?.() }, listeningPort),
-      history,
-      metrics,
-      observers: [metrics.requests, history],
-      logger,
-    },
-    assertionAuthenticator: assertionAuthenticator(
-      localServerId,
-      () => credentials.current.assertionKeys,
-      logger,
-    ),
-    credentials,
+  const assertions = assertionAuthenticator(localServerId, () => credentials.current.assertionKeys, logger);
+  const isLogged = config.settings.logging.verbosity >= accessLogVerbosity;
+  const routerOptions = resolveOptions({
+    ...outboundOptions,
+    ...nodeAuthenticators(config, assertions),
+    inbound: nodeInbound,
+    preferredVersion: config.preferredVersion,
+    enabled: config.featureGateEnabled,
+    gate: traffic.gate,
+    isShuttingDown: () => traffic.isShuttingDown,
     settings,
-    traffic,
+    retryBudget,
+    load,
+    health: servers?.health,
+    routingTable: receiver,
+    credentialFiles: credentialWatch.status,
+    embeddedSync: embeddedSync?.status,
+    // Under the ID that the sync job knows the server by.
+    advertised: () => advertisedServer({ ...config, serverId: localServerId?.() }, listeningPort),
+    history,
+    metrics,
+    observers: [metrics.requests, history, ...(isLogged ? [accessLog(logger)] : [])],
+    logger,
+  });
+  const plain = createRouter(routerOptions);
+  const router = isTokenGateway(config) ? refuseAuthenticated(plain, logger) : plain;
+  const { fetch } = createApp({ ...routerOptions, router });
+  const onUpgrade = upgradeListener({
+    router,
+    dialer: transport.dialer,
+    clientCertificateOf: credentials.clientCertificateOf,
+    headTimeout: config.timeouts.request,
+    openStreams: traffic.openStreams,
+    deadlines: traffic.deadlines,
+    logger,
   });
   const server = createRouterServer({
-    fetch: handlers.fetch,
+    fetch,
     disableHttp2Serving: config.settings.serving.disableHttp2,
     tls: credentials.current.server,
     clientCertificateOf: credentials.clientCertificateOf,
-    onUpgrade: handlers.onUpgrade,
+    onUpgrade,
     deadlines: traffic.deadlines,
     goawayChance: config.settings.limits.goawayChance,
     limits: {
@@ -360,7 +307,12 @@ async function start(
   await receiver.restore();
   // The local server is known from the start.
   if (receiver.current() === undefined) servers?.follow(undefined);
-  const admin = await startAdminServer(config, handlers.admin, credentials.current.admin);
+  const endpoints = adminEndpoints(routerOptions);
+  const admin = await startAdminServer(
+    config,
+    (request) => endpoints.fetch(request),
+    credentials.current.admin,
+  );
   if (admin !== undefined) {
     opened.push(() => admin.close());
     logger.info({ origin: admin.origin }, 'Health and metrics');

@@ -14,21 +14,12 @@ import {
 } from '../destinations/http1-pool.ts';
 import type { TlsDialer } from '../destinations/tls-dialer.ts';
 
-/** 101: `socket` speaks the new protocol now; `firstBytes` arrived with the head. */
-export interface SwitchedUpgrade {
-  readonly kind: 'switched';
+export interface UpgradeResponse {
+  /** Of a response that declines, with its body unread. */
   readonly head: IncomingMessage;
-  readonly socket: Duplex;
-  readonly firstBytes: Buffer;
+  /** After a 101: `socket` speaks the new protocol now; `firstBytes` arrived with the head. */
+  readonly switched?: { readonly socket: Duplex; readonly firstBytes: Buffer };
 }
-
-/** Any other status: an ordinary response with its body unread. */
-interface DeclinedUpgrade {
-  readonly kind: 'declined';
-  readonly response: IncomingMessage;
-}
-
-type UpgradeResponse = SwitchedUpgrade | DeclinedUpgrade;
 
 interface UpgradeDialOptions {
   readonly token: string;
@@ -99,7 +90,7 @@ export async function dialUpgrade(
       return;
     }
     settled();
-    resolve({ kind: 'switched', head, socket: upgraded, firstBytes });
+    resolve({ head, switched: { socket: upgraded, firstBytes } });
   });
   request.once('response', (response) => {
     // Node reports a 101 without `Upgrade` as an ordinary response; what follows would not be HTTP.
@@ -115,7 +106,7 @@ export async function dialUpgrade(
       return;
     }
     settled();
-    resolve({ kind: 'declined', response: response });
+    resolve({ head: response });
   });
   // The client may have gone since the dial ended, before there was a listener.
   if (signal.aborted) clientGone();

@@ -16,7 +16,7 @@ import type { Deadlines, Expiring } from '../exchange/deadlines.ts';
 import { endAfterResponse, issueOfHead, responseHead, writeLastResponse } from '../exchange/http1-heads.ts';
 import { ExchangeEnd, type NodeInboundOptions, timedOutResponse } from '../exchange/node-inbound.ts';
 import type { OpenStream, OpenStreams } from '../exchange/open-streams.ts';
-import { dialUpgrade, type SwitchedUpgrade } from './upgrade-dial.ts';
+import { dialUpgrade, type UpgradeResponse } from './upgrade-dial.ts';
 
 /** Time for one side to read the last bytes after the other side has closed. */
 const lastBytesMilliseconds = 10_000;
@@ -228,9 +228,10 @@ async function upgrade(
     if (refusal !== undefined) return ownResponse(refusal);
     return router.deliver(request, async (outbound) => {
       const response = await dialUpgrade(dialer, outbound, { token, headTimeout, signal: inbound.signal });
-      return response.kind === 'switched'
-        ? openTunnel(client, firstBytes, response, inbound, openStreams)
-        : afterDeclined(client, response.response, request, inbound, openStreams);
+      const { head, switched } = response;
+      return switched === undefined
+        ? afterDeclined(client, head, request, inbound, openStreams)
+        : openTunnel(client, firstBytes, head, switched, inbound, openStreams);
     });
   };
   await handleRequest(inbound, router, logger, serve, async (outcome) => {
@@ -243,7 +244,8 @@ async function upgrade(
 function openTunnel(
   client: Duplex,
   firstBytes: Buffer,
-  { head, socket, firstBytes: serverBytes }: SwitchedUpgrade,
+  head: IncomingMessage,
+  { socket, firstBytes: serverBytes }: NonNullable<UpgradeResponse['switched']>,
   inbound: UpgradeInbound,
   openStreams: OpenStreams | undefined,
 ): Sent {
