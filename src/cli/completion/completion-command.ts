@@ -3,9 +3,6 @@ import { section } from '../../node/configuration/setting-types.ts';
 import { type Argument, type Command, flagsOf, helpHint, type Subcommand } from '../terminal/command.ts';
 import { CommandFailure } from '../terminal/command-context.ts';
 
-const scripts = { bash: bashCompletion, zsh: zshCompletion, fish: fishCompletion } as const;
-const shells = ['bash', 'zsh', 'fish'] as const;
-
 export function completionCommand(subcommands: readonly Subcommand[]): Command {
   return {
     description:
@@ -15,22 +12,19 @@ export function completionCommand(subcommands: readonly Subcommand[]): Command {
         comment: 'In bash, for this session.',
         line: 'completion bash > completion.sh && source completion.sh',
       },
-      {
-        comment: 'In fish, for good.',
-        line: ['completion fish >', '~/.config/fish/completions/mixed-version-proxy.fish'],
-      },
     ],
-    arguments: [{ name: 'shell', description: 'The shell.', choices: shells, isRequired: true }],
+    arguments: [{ name: 'shell', description: 'The shell.', choices: ['bash', 'zsh'], isRequired: true }],
     flags: [section('Flags:', {})],
-    async run({ words, issues }, context) {
-      const shell = shells.find((each) => each === words[0]);
-      if (issues.length > 0 || shell === undefined) throw new CommandFailure(2, issues, { hint: helpHint });
+    async run({ words: [shell], issues }, context) {
+      if (issues.length > 0) throw new CommandFailure(2, issues, { hint: helpHint });
       const commands = await Promise.all(subcommands.map(completed));
-      const names = subcommands.map(({ name }) => name);
-      const help = { name: 'help', summary: 'Print help for a command', flags: [] };
-      await context.writeOutput(
-        scripts[shell]([...commands, { ...help, argument: { kind: 'choice', choices: names } }]),
-      );
+      const help: CompletedCommand = {
+        name: 'help',
+        flags: [],
+        argument: { kind: 'choice', choices: subcommands.map(({ name }) => name) },
+      };
+      const script = bashCompletion([...commands, help]);
+      await context.writeOutput(shell === 'zsh' ? `${bashInZsh}${script}` : script);
       return 0;
     },
   };
@@ -42,9 +36,8 @@ type CompletedValue =
   | { readonly kind: 'choice'; readonly choices: readonly string[] };
 
 interface CompletedFlag {
-  readonly long: string;
-  readonly short: string | undefined;
-  readonly description: string;
+  /** One, or two with the short one. */
+  readonly spellings: readonly [long: string, short?: string];
   readonly value: CompletedValue;
   /** It may stand alone: a boolean flag means true then. */
   readonly isValueOptional: boolean;
@@ -52,22 +45,19 @@ interface CompletedFlag {
 
 interface CompletedCommand {
   readonly name: string;
-  readonly summary: string;
   readonly flags: readonly CompletedFlag[];
   /** The first argument; the others are completed like it. */
   readonly argument: CompletedValue;
 }
 
-async function completed({ name, summary, load }: Subcommand): Promise<CompletedCommand> {
+async function completed({ name, load }: Subcommand): Promise<CompletedCommand> {
   const command = await load();
   const flags = [...flagsOf(command).map(completedFlag), helpFlag];
-  return { name, summary, flags, argument: valueOfArgument(command.arguments?.[0]) };
+  return { name, flags, argument: valueOfArgument(command.arguments?.[0]) };
 }
 
 const helpFlag: CompletedFlag = {
-  long: '--help',
-  short: '-h',
-  description: 'Print help for a command.',
+  spellings: ['--help', '-h'],
   value: { kind: 'none' },
   isValueOptional: false,
 };
@@ -75,9 +65,7 @@ const helpFlag: CompletedFlag = {
 function completedFlag({ flag, takes: { placeholder, choices }, about }: Setting): CompletedFlag {
   const isBoolean = placeholder === '';
   return {
-    long: `--${flag}`,
-    short: about.short === undefined ? undefined : `-${about.short}`,
-    description: about.description,
+    spellings: about.short === undefined ? [`--${flag}`] : [`--${flag}`, `-${about.short}`],
     value: completedValue(placeholder, isBoolean ? ['true', 'false'] : choices),
     isValueOptional: isBoolean,
   };
@@ -92,21 +80,13 @@ function completedValue(placeholder: string, choices: readonly string[] | undefi
   return { kind: placeholder === 'file' || placeholder === 'directory' ? placeholder : 'text' };
 }
 
-/** What a shell shows for a flag: there is room for one sentence. */
-function firstSentence(text: string): string {
-  return /^.*?[^.]\.(?=\s|$)/s.exec(text)?.[0] ?? text;
-}
+const bashInZsh = 'autoload -U +X bashcompinit && bashcompinit\n';
 
-function quotedForShell(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`;
-}
-
-/** A script for bash 4 and later. Names of commands, flags and choices hold nothing that a shell would read. */
+/** For bash 4 and later, and for zsh. Names of commands, flags and choices hold nothing that a shell would read. */
 function bashCompletion(commands: readonly CompletedCommand[]): string {
-  const names = commands.map(({ name }) => name).join(' ');
-  return `# bash completion for mixed-version-proxy
+  return `# completion for mixed-version-proxy
 _mixed_version_proxy() {
-  local current="\${COMP_WORDS[COMP_CWORD]}" previous="\${COMP_WORDS[COMP_CWORD-1]}" command="\${COMP_WORDS[1]}"
+  local current="\${COMP_WORDS[COMP_CWORD]}" previous="\${COMP_WORDS[COMP_CWORD-1]}" command="\${COMP_WORDS[1]}" IFS=$'\\n'
   COMPREPLY=()
   # bash makes a word of its own of the = in --flag=value.
   if [[ $current == '=' ]]; then
@@ -115,7 +95,7 @@ _mixed_version_proxy() {
     previous="\${COMP_WORDS[COMP_CWORD-2]}"
   fi
   if ((COMP_CWORD == 1)); then
-    mapfile -t COMPREPLY < <(compgen -W '${names}' -- "$current")
+    ${oneOf(commands.map(({ name }) => name))}
     return
   fi
   case "$command $previous" in
@@ -123,7 +103,7 @@ ${commands.flatMap(flagCases).join('\n')}
   esac
   if [[ $current == -* ]]; then
     case "$command" in
-${commands.map(flagNames).join('\n')}
+${commands.map(({ name, flags }) => `      ${name}) ${oneOf(flags.map(({ spellings }) => spellings[0]))} ;;`).join('\n')}
     esac
     return
   fi
@@ -135,138 +115,27 @@ complete -F _mixed_version_proxy mixed-version-proxy
 `;
 }
 
+/** A line for each: files have spaces in their names. */
+function oneOf(words: readonly string[]): string {
+  return `COMPREPLY=($(compgen -W $'${words.join('\\n')}' -- "$current"))`;
+}
+
 function flagCases({ name, flags }: CompletedCommand): readonly string[] {
-  return flags.flatMap(({ long, short, value, isValueOptional }) => {
-    const spellings = short === undefined ? [long] : [long, short];
+  return flags.flatMap(({ spellings, value, isValueOptional }) => {
     const patterns = spellings.map((flag) => `'${name} ${flag}'`);
     if (!isValueOptional) return valueCase(patterns, value);
     // What begins with a dash is the next flag.
-    return [`    ${patterns.join(' | ')}) if [[ $current != -* ]]; then${replyWith(value)} return; fi ;;`];
+    return [`    ${patterns.join(' | ')}) if [[ $current != -* ]]; then ${replyWith(value)} return; fi ;;`];
   });
 }
 
 function valueCase(patterns: readonly string[], value: CompletedValue): readonly string[] {
-  return value.kind === 'none' ? [] : [`    ${patterns.join(' | ')})${replyWith(value)} return ;;`];
+  return value.kind === 'none' ? [] : [`    ${patterns.join(' | ')}) ${replyWith(value)} return ;;`];
 }
 
 function replyWith(value: CompletedValue): string {
-  switch (value.kind) {
-    case 'choice':
-      return ` mapfile -t COMPREPLY < <(compgen -W '${value.choices.join(' ')}' -- "$current");`;
-    case 'file':
-      return ' compopt -o filenames 2>/dev/null; mapfile -t COMPREPLY < <(compgen -f -- "$current");';
-    case 'directory':
-      return ' compopt -o filenames 2>/dev/null; mapfile -t COMPREPLY < <(compgen -d -- "$current");';
-    default:
-      return '';
-  }
-}
-
-function flagNames({ name, flags }: CompletedCommand): string {
-  const names = flags.map(({ long }) => long).join(' ');
-  return `      ${name}) mapfile -t COMPREPLY < <(compgen -W '${names}' -- "$current") ;;`;
-}
-
-/** A script for zsh: to be sourced, or put into a folder of $fpath as _mixed-version-proxy. */
-function zshCompletion(commands: readonly CompletedCommand[]): string {
-  const described = commands.map(({ name, summary }) => `    ${quotedForShell(`${name}:${summary}`)}`);
-  return `#compdef mixed-version-proxy
-_mixed_version_proxy() {
-  local -a commands
-  commands=(
-${described.join('\n')}
-  )
-  if ((CURRENT == 2)); then
-    _describe command commands
-    return
-  fi
-  shift words
-  ((CURRENT--))
-  case $words[1] in
-${commands.map(commandCase).join('\n')}
-  esac
-}
-if [[ $funcstack[1] == _mixed-version-proxy ]]; then
-  _mixed_version_proxy "$@"
-else
-  compdef _mixed_version_proxy mixed-version-proxy
-fi
-`;
-}
-
-function commandCase({ name, flags, argument }: CompletedCommand): string {
-  const specifications = flags.flatMap(flagSpecifications);
-  if (argument.kind !== 'none') specifications.push(`*:${name}:${action(argument)}`);
-  const lines = specifications.map((specification) => ` \\\n        ${quotedForShell(specification)}`);
-  return `    ${name})\n      _arguments -s${lines.join('')}\n      ;;`;
-}
-
-/** `*`: a flag may be repeated. `=`: its value follows a = or is the next word. `::`: it may be left out. */
-function flagSpecifications(flag: CompletedFlag): string[] {
-  const { long, short, description, value, isValueOptional } = flag;
-  const text = `[${firstSentence(description).replaceAll(/[\\[\]]/g, '\\$&')}]`;
-  const behind = value.kind === 'none' ? '' : `${isValueOptional ? '::' : ':'}value:${action(value)}`;
-  const spellings = [value.kind === 'none' ? long : `${long}=`, ...(short === undefined ? [] : [short])];
-  return spellings.map((spelling) => `*${spelling}${text}${behind}`);
-}
-
-function action(value: CompletedValue): string {
-  switch (value.kind) {
-    case 'choice':
-      return `(${value.choices.join(' ')})`;
-    case 'file':
-      return '_files';
-    case 'directory':
-      return '_files -/';
-    default:
-      return ' ';
-  }
-}
-
-/** A script for fish, such as for ~/.config/fish/completions/mixed-version-proxy.fish. */
-function fishCompletion(commands: readonly CompletedCommand[]): string {
-  const lines = commands.flatMap((command) => [
-    `${complete} -n __fish_use_subcommand -a ${command.name} -d ${quotedForFish(command.summary)}`,
-    ...(command.argument.kind === 'none'
-      ? []
-      : [`${complete} ${within(command)} ${argument(command.argument)}`]),
-    ...command.flags.map((flag) => flagLine(command, flag)),
-  ]);
-  return `# fish completion for mixed-version-proxy\n${complete} -f\n${lines.join('\n')}\n`;
-}
-
-const complete = 'complete -c mixed-version-proxy';
-
-function within({ name }: CompletedCommand): string {
-  return `-n '__fish_seen_subcommand_from ${name}'`;
-}
-
-function flagLine(command: CompletedCommand, { long, short, description, value }: CompletedFlag): string {
-  const names = `-l ${long.slice(2)}${short === undefined ? '' : ` -s ${short.slice(1)}`}`;
-  const behind = value.kind === 'none' ? '' : ` ${flagValue(value)}`;
-  return `${complete} ${within(command)} ${names}${behind} -d ${quotedForFish(firstSentence(description))}`;
-}
-
-/** `-x`: a value is needed, and files are none; `-r -F`: a value is needed, and files are. */
-function flagValue(value: CompletedValue): string {
-  switch (value.kind) {
-    case 'choice':
-      return `-x -a '${value.choices.join(' ')}'`;
-    case 'file':
-      return '-r -F';
-    case 'directory':
-      return "-x -a '(__fish_complete_directories)'";
-    default:
-      return '-x';
-  }
-}
-
-function argument(value: CompletedValue): string {
-  if (value.kind === 'choice') return `-a '${value.choices.join(' ')}'`;
-  return value.kind === 'file' ? '-F' : '-f';
-}
-
-/** fish reads a backslash in single quotes only before another one and before a quote. */
-function quotedForFish(text: string): string {
-  return `'${text.replaceAll(/[\\']/g, '\\$&')}'`;
+  if (value.kind === 'choice') return `${oneOf(value.choices)};`;
+  if (value.kind !== 'file' && value.kind !== 'directory') return '';
+  const action = value.kind === 'file' ? '-f' : '-d';
+  return `compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen ${action} -- "$current"));`;
 }
