@@ -153,7 +153,7 @@ test('a dry run that cannot find the ID of the server looks at the port all the 
 });
 
 test('a router that waits for the ID of its API server lives, is not ready, and tells everyone who asks what it waits for', async (context) => {
-  const { cluster, flags } = await node(context, 'another-host');
+  const { cluster, peer, flags } = await node(context, 'another-host');
   const port = await freePort();
   const { certificateAuthorities: ca } = cluster.credentials;
   const agent = new Agent({ connect: { ca } });
@@ -183,9 +183,7 @@ test('a router that waits for the ID of its API server lives, is not ready, and 
   const { code, errors } = await run(
     'status',
     `--server=https://127.0.0.1:${port}`,
-    `--certificate-authority=${cluster.certificates.clusterCa}`,
-    `--client-certificate=${cluster.certificates.sync.certificate}`,
-    `--client-key=${cluster.certificates.sync.privateKey}`,
+    `--kubeconfig=${await cluster.kubeconfig(peer)}`,
   );
   assert.equal(code, 1);
   assert.match(errors, new RegExp(`returned 503: ${what}`));

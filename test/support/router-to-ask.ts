@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { runCommand, type Written } from './command-context.ts';
+import { kubeconfigText } from './kubeconfig-text.ts';
 import { snapshotOf } from './snapshot-builder.ts';
 import { type StartedRouterOptions, startRouterWithFiles } from './started-router.ts';
 
@@ -10,37 +11,36 @@ export const mixedSnapshot = snapshotOf({
   'cp-b': { version: 'v1.36.0', serves: ['v1/pods', 'apps/v1/deployments', 'apps/v1/daemonsets'] },
 });
 
+type KubeconfigUser = Parameters<typeof kubeconfigText>[0]['user'];
+
 /** A running router, and a way to ask it by `status`. */
 export async function routerToAsk(context: TestContext, flags: StartedRouterOptions['flags'] = {}) {
   const started = await startRouterWithFiles(context, { flags });
   const admin = await started.user('admin', ['system:masters']);
-  const stranger = await started.user('stranger');
-  const files = new Map([
-    ['ca.crt', started.authorities.cluster.certificate],
-    ['admin.crt', admin.chain],
-    ['admin.key', admin.privateKey],
-    ['stranger.crt', stranger.chain],
-    ['stranger.key', stranger.privateKey],
-    ['front-proxy-ca.crt', started.authorities.frontProxies.certificate],
-    ['token', 'not-of-this-cluster'],
-  ]);
-  const server = `--server=https://127.0.0.1:${started.port}`;
-  const flagsOf = (user: string, command = 'status') => [
-    command,
-    server,
-    '--certificate-authority=ca.crt',
-    `--client-certificate=${user}.crt`,
-    `--client-key=${user}.key`,
-  ];
-  const askBy = (...flags: readonly string[]) => runCommand(files, ['status', server, ...flags]);
-  const ask = (user: string, ...more: readonly string[]): Promise<Written & { readonly code: number }> =>
-    runCommand(files, [...flagsOf(user), ...more]);
-  const explain = (user: string, ...words: readonly string[]) =>
-    runCommand(files, [...flagsOf(user, 'explain'), ...words]);
+  const { cluster } = started.authorities;
+  /** @returns the path of a kubeconfig that leads to the router */
+  const kubeconfig = async (name: string, user?: KubeconfigUser, authority = cluster.certificate) => {
+    const server = `https://127.0.0.1:${started.port}`;
+    const text = kubeconfigText({ server, authority, ...(user && { user }) });
+    await started.write(`${name}.kubeconfig`, text);
+    return started.path(`${name}.kubeconfig`);
+  };
+  const users = {
+    admin: await kubeconfig('admin', admin),
+    stranger: await kubeconfig('stranger', await started.user('stranger')),
+  };
+  const run = (...words: readonly string[]): Promise<Written & { readonly code: number }> =>
+    runCommand(new Map(), words);
+  const ask = (user: keyof typeof users, ...more: readonly string[]) =>
+    run('status', `--kubeconfig=${users[user]}`, ...more);
+  const explain = (user: keyof typeof users, ...words: readonly string[]) =>
+    run('explain', `--kubeconfig=${users[user]}`, ...words);
   const explainLines = (lines: readonly string[]) =>
-    runCommand(files, [...flagsOf('admin', 'explain'), '--stdin'], { input: [lines.join('\n')] });
+    runCommand(new Map(), ['explain', `--kubeconfig=${users.admin}`, '--stdin'], {
+      input: [lines.join('\n')],
+    });
   const push = async () => {
     assert.equal((await (await started.asUser()).push(mixedSnapshot)).status, 200);
   };
-  return { started, admin, ask, askBy, explain, explainLines, push };
+  return { started, admin, ask, kubeconfig, run, explain, explainLines, push };
 }

@@ -60,7 +60,7 @@ async function ask(
     return await client.ask({ path: `/.mixed-version-proxy/${path}`, headers }, limits);
   } catch (cause) {
     const reason = connectionError(cause, {
-      authorities: connection.authoritiesFrom,
+      authorities: `certificate-authority in ${connection.kubeconfig}`,
       serverName: '--tls-server-name',
       responseTimeout: limits.responseTimeout,
     });
@@ -94,8 +94,8 @@ function ownReason(status: number, text: string): string | undefined {
   return parsed.success ? printable(parsed.output.message) : undefined;
 }
 
-function unauthorized({ named }: RouterConnection): string {
-  return named.length === 0
-    ? 'it does not know who asks: give --client-certificate and --client-key, or --token-file'
-    : `it does not accept ${named.join(' and ')}`;
+function unauthorized({ clientCertificate, headers, kubeconfig }: RouterConnection): string {
+  return clientCertificate === undefined && headers.length === 0
+    ? `it does not know who asks: ${kubeconfig} has no credentials`
+    : `it does not accept the credentials in ${kubeconfig}`;
 }

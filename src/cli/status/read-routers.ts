@@ -8,11 +8,7 @@ import type { RouterOfServer, RoutersView } from './routers-view.ts';
 type ReadRouters = Pick<RoutersView, 'routers' | 'notAsked'>;
 
 /** Of a router that does not tell, the reason is part of what is returned. */
-export async function readRouters(
-  connections: readonly RouterConnection[],
-  { all }: { readonly all: boolean },
-): Promise<ReadRouters> {
-  if (all) return joined(await Promise.all(connections.map(readAll)));
+export async function readRouters(connections: readonly RouterConnection[]): Promise<ReadRouters> {
   const routers = await Promise.all(connections.map((connection) => readOne(connection)));
   return { routers, notAsked: [] };
 }
@@ -37,7 +33,7 @@ async function readOne(connection: RouterConnection, serverId?: string): Promise
  * A router says where the others are. Each is asked itself, with the same credentials and its certificate
  * checked in the same way. The router itself stands first.
  */
-async function readAll(connection: RouterConnection): Promise<ReadRouters> {
+export async function readAllRouters(connection: RouterConnection): Promise<ReadRouters> {
   const own = await readOne(connection);
   const { status } = own;
   if (status === null) return { routers: [own], notAsked: [] };
@@ -81,24 +77,6 @@ async function readFirst(
   }
   if (first === undefined) throw new TypeError('there is a place to ask');
   return first;
-}
-
-/**
- * What was found by each of several routers, which stand first: what was asked at an address that was given counts, then
- * what was found by any of them. Pure.
- */
-export function joined(views: readonly ReadRouters[]): ReadRouters {
-  const given = views.flatMap(({ routers }) => routers.slice(0, 1));
-  const told = new Set(given.map(({ serverId }) => serverId));
-  const found = views
-    .flatMap(({ routers }) => routers.slice(1))
-    .filter(({ serverId }) => !told.has(serverId));
-  const others = [...Map.groupBy(found, ({ serverId }) => serverId).values()].flatMap(
-    (group) => group.find(({ status }) => status !== null) ?? group.slice(0, 1),
-  );
-  const known = new Set([...told, ...others.map(({ serverId }) => serverId)]);
-  const notAsked = new Set(views.flatMap((view) => view.notAsked).filter((id) => !known.has(id)));
-  return { routers: [...given, ...others], notAsked: [...notAsked].sort() };
 }
 
 interface OtherRouter {

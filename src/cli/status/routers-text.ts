@@ -70,7 +70,7 @@ function snapshotCells(status: RouterStatus, now: number): readonly Segment[] {
 function notAskedText({ length }: readonly string[]): Segment | undefined {
   if (length === 0) return undefined;
   const servers = countOf(length, 'further server');
-  return { text: `${servers}: no router address known; name them with --server`, style: 'warning' };
+  return { text: `${servers}: no router address known; name all with --server`, style: 'warning' };
 }
 
 function agreement(

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { runCommand } from '../../../test/support/command-context.ts';
+import { kubeconfigText } from '../../../test/support/kubeconfig-text.ts';
 import { type ServerOptions, snapshotOf } from '../../../test/support/snapshot-builder.ts';
 import {
   type StartedRouter,
@@ -10,7 +11,6 @@ import {
 import { listedServer, statusView } from '../../../test/support/status-view.ts';
 import { askOverHttp2, openHttp2 } from '../../../test/support/tls-client.ts';
 import { sealSnapshot, signingKeyOf } from '../../snapshot/signing/seal.ts';
-import { joined } from './read-routers.ts';
 import { routersText } from './routers-text.ts';
 import type { RouterOfServer } from './routers-view.ts';
 import { statusText } from './status-text.ts';
@@ -33,19 +33,12 @@ async function twoRouters(
     flags: { ...flags, 'server-id': ['cp-b'], ...ofSecond(first) },
   });
   const admin = await first.user('admin', ['system:masters']);
-  const files = new Map([
-    ['ca.crt', first.authorities.cluster.certificate],
-    ['admin.crt', admin.chain],
-    ['admin.key', admin.privateKey],
-  ]);
+  const kubeconfig = first.path('admin.kubeconfig');
+  const { certificate: authority } = first.authorities.cluster;
+  const server = `https://127.0.0.1:${first.port}`;
+  await first.write('admin.kubeconfig', kubeconfigText({ server, authority, user: admin }));
   const status = (...flags: readonly string[]) =>
-    runCommand(files, [
-      'status',
-      '--certificate-authority=ca.crt',
-      '--client-certificate=admin.crt',
-      '--client-key=admin.key',
-      ...flags,
-    ]);
+    runCommand(new Map(), ['status', `--kubeconfig=${kubeconfig}`, ...flags]);
   const push = async (
     router: StartedRouter,
     generation: number,
@@ -153,7 +146,7 @@ describe('status of several routers', () => {
     const { code, output } = await status(serverFlag(first), '--all');
     assert.equal(code, 1, output);
     assert.match(output, /^Ready: +1 of 1$/m);
-    const notAsked = /^Not asked: +1 further server: no router address known; name them with --server$/m;
+    const notAsked = /^Not asked: +1 further server: no router address known; name all with --server$/m;
     assert.match(output, notAsked);
     assert.match(output, /^Agree: +not known: not all routers were asked$/m);
     assert.ok(output.split('\n').every((line) => line.length <= 80));
@@ -163,9 +156,12 @@ describe('status of several routers', () => {
     assert.equal(json.routers[0].status.localServer.status, 'unknown');
 
     await push(second, 1, onOneHost);
-    const named = await status(...both, '--all');
+    const named = await status(...both);
     assert.equal(named.code, 0, named.output);
     assert.doesNotMatch(named.output, /Not asked/);
+    const refused = await status(...both, '--all');
+    assert.equal(refused.code, 2);
+    assert.match(refused.errors, /--all begins at one router/);
   });
 
   it('asks with --all the routers that advertise an address, each itself', async (context) => {
@@ -242,34 +238,5 @@ describe('warnings of several routers', () => {
     assert.ok(first?.status);
     const single = statusText(first.status, Date.now(), plain);
     assert.match(single, /Warnings:\n {2}node-1 cannot decode flowschemas\n/);
-  });
-});
-
-describe('routers that were found by several', () => {
-  const down = (server: string, serverId: string): RouterOfServer => ({
-    server,
-    serverId,
-    error: 'no response',
-    status: null,
-  });
-
-  it('count less than those whose addresses were given', () => {
-    const first = asked('https://10.0.0.1:7443', 'cp-a');
-    const second = asked('https://lb.example', 'cp-b');
-    const { routers } = joined([
-      { routers: [first, down('https://10.0.0.2:7443', 'cp-b')], notAsked: [] },
-      { routers: [second, down('https://10.0.0.1:7443', 'cp-a')], notAsked: [] },
-    ]);
-    assert.deepEqual(routers, [first, second]);
-  });
-
-  it('are those that told, of the same server', () => {
-    const third = asked('https://10.0.0.3:7443', 'cp-c');
-    const { routers, notAsked } = joined([
-      { routers: [asked('https://a', 'cp-a'), down(third.server, 'cp-c')], notAsked: ['cp-b', 'cp-d'] },
-      { routers: [asked('https://b', 'cp-b'), third], notAsked: ['cp-d'] },
-    ]);
-    assert.deepEqual(routers.slice(2), [third]);
-    assert.deepEqual(notAsked, ['cp-d']);
   });
 });

@@ -2,10 +2,10 @@ import type * as v from 'valibot';
 import { boolean, choice, section, setting } from '../../node/configuration/setting-types.ts';
 import { readFlags } from '../settings/read-settings.ts';
 import type { Command } from '../terminal/command.ts';
-import type { CommandContext } from '../terminal/command-context.ts';
+import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
 import { jsonText } from '../terminal/structured-text.ts';
 import { readStatus } from './ask-router.ts';
-import { readRouters } from './read-routers.ts';
+import { readAllRouters, readRouters } from './read-routers.ts';
 import {
   type RouterConnection,
   readRouterConnections,
@@ -19,7 +19,7 @@ const flags = section('Flags:', {
   ...routerConnectionSettings,
   all: setting('all', boolean, {
     description:
-      'Ask the routers of the other servers as well: where they advertise an address (--advertise-address), else on the same port at the hosts of their servers. Exits with 1 when a router is not known: name it with --server.',
+      'Ask the routers of the other servers as well: where they advertise an address (--advertise-address), else on the same port at the hosts of their servers. Exits with 1 when a router is not known: then name all with --server, without --all.',
   }),
   output: setting('output', choice('text', 'wide', 'json'), {
     short: 'o',
@@ -40,11 +40,7 @@ export const statusCommand: Command = {
     },
     {
       comment: 'One router of several, with every resource that differs.',
-      line: [
-        'status --server https://10.0.0.1:7443 -o wide',
-        '--certificate-authority ca.crt',
-        '--client-certificate admin.crt --client-key admin.key',
-      ],
+      line: 'status --kubeconfig admin.conf --server https://10.0.0.1:7443 -o wide',
     },
     {
       comment: 'Whether the routers of all servers are ready and agree.',
@@ -54,6 +50,11 @@ export const statusCommand: Command = {
   flags: [flags],
   async run(given, context) {
     const options = readFlags(flags, given);
+    if (options.all === true && (options.server ?? []).length > 1) {
+      throw new CommandFailure(2, [
+        '--all begins at one router: give one --server, or name all routers and leave --all out',
+      ]);
+    }
     const connections = await readRouterConnections(options, context);
     const { text, isGood } = await (options.all === true || connections.length > 1
       ? routersOutput(connections, options, context)
@@ -90,7 +91,9 @@ async function routersOutput(
   { output, all }: StatusOptions,
   context: CommandContext,
 ): Promise<StatusOutput> {
-  const { routers, notAsked } = await readRouters(connections, { all: all === true });
+  const { routers, notAsked } = await (all === true
+    ? readAllRouters(connections[0])
+    : readRouters(connections));
   const differences = differencesBetween(routers);
   const agree = agreementOf(routers, differences, notAsked);
   const areReady = routers.every(({ status }) => status?.readiness.ready === true);
