@@ -9,12 +9,9 @@ import { latencyText, numberCell } from './history/traffic-section.ts';
 import type { PageState } from './page-state.ts';
 import type { NextStop } from './upgrade-progress.ts';
 import { displayName, type Hostnames } from './wording/display-names.ts';
-import { age, badge, count, type Markup, stackingTable, versionMarkup } from './wording/markup.ts';
+import { age, badge, type Markup, stackingTable, versionMarkup } from './wording/markup.ts';
 
 type ListedServer = RouterStatus['servers'][number];
-
-/** More servers than this are listed only where there is something to see; the others can be unfolded. */
-const listedAtMost = 12;
 
 interface Marks {
   /** Minor version that writes, or requests for what differs, go to; `undefined`: to any. */
@@ -23,34 +20,18 @@ interface Marks {
 }
 
 export function serversSection(state: PageState, hostnames: Hostnames, next: NextStop | undefined): Markup {
-  const { enabled, preferredVersion, servers: listed } = state.status;
+  const { enabled, preferredVersion, servers } = state.status;
   const { minor } = preferredVersion;
   const marks: Marks = {
-    preferred: enabled && minor !== null ? respondingVersion(minor, listed) : undefined,
+    preferred: enabled && minor !== null ? respondingVersion(minor, servers) : undefined,
     next: next?.kind === 'safe' ? next.server : undefined,
   };
-  const { servers } = state.status;
   const sorted = [...servers].sort((left, right) => compareServers(left, right, hostnames));
-  const folds = sorted.length > listedAtMost;
-  const shown = folds ? sorted.filter(isWorthALook) : sorted;
-  const folded = folds ? sorted.filter((server) => !isWorthALook(server)) : [];
   return html`<section id="servers" class="card" aria-labelledby="servers-heading">
 <h2 id="servers-heading">API servers</h2>
 ${servers.length === 0 ? html`<p class="muted">None is known${state.status.snapshot === null ? ': there has been no snapshot yet' : ''}.</p>` : ''}
-${shown.length === 0 ? '' : serversTable('API servers', shown, state, hostnames, marks)}
-${
-  folded.length === 0
-    ? ''
-    : html`<details data-key="other-servers">
-<summary>${count(folded.length, 'more server')}, nothing the matter</summary>
-${serversTable('API servers with nothing the matter', folded, state, hostnames, marks)}
-</details>`
-}
+${sorted.length === 0 ? '' : serversTable(sorted, state, hostnames, marks)}
 </section>`;
-}
-
-function isWorthALook({ local, stale, address, health }: ListedServer): boolean {
-  return local || stale || address === null || health.status === 'unhealthy';
 }
 
 /** Unhealthy, then the local one, then by version and name. */
@@ -64,7 +45,6 @@ function compareServers(left: ListedServer, right: ListedServer, hostnames: Host
 }
 
 function serversTable(
-  caption: string,
   servers: readonly ListedServer[],
   state: PageState,
   hostnames: Hostnames,
@@ -73,7 +53,7 @@ function serversTable(
   const numbers = state.history === undefined ? [] : ['Per second', 'Latency, 99 %', '5xx'];
   return stackingTable(
     'servers',
-    `${caption}: version, health${numbers.length === 0 ? '' : ', and the requests of the last hour through this router'}`,
+    `API servers: version, health${numbers.length === 0 ? '' : ', and the requests of the last hour through this router'}`,
     [
       { name: 'Server' },
       { name: 'Version' },
