@@ -9,7 +9,7 @@ const traffic: Traffic = {
   perSecond: 1,
   refused: 0,
   failed: 0,
-  milliseconds: { mean: 3, p50: 2, p99: 64 },
+  milliseconds: { p50: 2, p99: 64 },
   perMinute: [...quiet, 600, 60],
 };
 const history: HistoryView = {

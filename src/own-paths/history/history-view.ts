@@ -2,6 +2,7 @@ import { compareServerVersions, minorVersion } from '../../apimachinery/server-v
 import type { HealthChange } from '../../health/server-health.ts';
 import type { DecisionReason } from '../../routing/decision.ts';
 import { canonicalJson } from '../../runtime/canonical-json.ts';
+import { compareNames } from '../../runtime/compare-names.ts';
 import type { ServedSet, Snapshot } from '../../snapshot/format/schema.ts';
 import { oldSnapshotAge, type RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import {
@@ -22,7 +23,6 @@ export interface Traffic {
   readonly refused: number;
   readonly failed: number;
   readonly milliseconds: {
-    readonly mean: number | null;
     /** Rounded up to a power of two, as the next one. */
     readonly p50: number | null;
     readonly p99: number | null;
@@ -97,7 +97,7 @@ export function historyView({ now, startedAt, table, ring, use, events }: Histor
       .map(([, group]) => ({ ...nameOf(group[0]?.slot), ...traffic(group, now) }))
       .sort(
         (left, right) =>
-          compareText(left.id ?? '', right.id ?? '') ||
+          compareNames(left.id ?? '', right.id ?? '') ||
           compareServerVersions(left.version ?? undefined, right.version ?? undefined),
       ),
     versions: [...grouped(slots, ({ version }) => version ?? '')]
@@ -144,7 +144,7 @@ function traffic(slots: readonly Slot[], now: number): Traffic {
     perSecond: Math.round((lastWhole / 60) * 100) / 100,
     refused,
     failed,
-    milliseconds: { mean: latencies.mean(), p50: latencies.quantile(0.5), p99: latencies.quantile(0.99) },
+    milliseconds: { p50: latencies.quantile(0.5), p99: latencies.quantile(0.99) },
     perMinute,
   };
 }
@@ -210,10 +210,6 @@ function clients(used: ResourceUse['userAgents']): readonly Client[] {
       requests,
       lastSeen: new Date(lastSeen).toISOString(),
     }));
-}
-
-function compareText(left: string, right: string): number {
-  return left < right ? -1 : left > right ? 1 : 0;
 }
 
 export interface UpgradeEvent {

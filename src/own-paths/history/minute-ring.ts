@@ -97,23 +97,16 @@ const bins = 16;
 export class Latencies {
   readonly #counts = new Uint32Array(bins);
   #count = 0;
-  #sum = 0;
 
   add(milliseconds: number): void {
     const bin = Math.min(bins - 1, 32 - Math.clz32(milliseconds));
     this.#counts[bin] = (this.#counts[bin] ?? 0) + 1;
     this.#count += 1;
-    this.#sum += milliseconds;
   }
 
   addAll(other: Latencies): void {
     for (const [bin, count] of other.#counts.entries()) this.#counts[bin] = (this.#counts[bin] ?? 0) + count;
     this.#count += other.#count;
-    this.#sum += other.#sum;
-  }
-
-  mean(): number | null {
-    return this.#count === 0 ? null : Math.round((this.#sum / this.#count) * 10) / 10;
   }
 
   /** Milliseconds that the share of all responses took at most, rounded up to a power of two; `null` when there was none. */

@@ -103,7 +103,7 @@ function hostileHistory(hostile: (field: string) => string): HistoryView {
     perSecond: 1,
     refused: 1,
     failed: 1,
-    milliseconds: { mean: 1, p50: 1, p99: 1 },
+    milliseconds: { p50: 1, p99: 1 },
     perMinute: [1],
   };
   const client = (field: string) => [
