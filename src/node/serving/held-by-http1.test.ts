@@ -5,7 +5,9 @@ import type { TLSSocket } from 'node:tls';
 import { eventually } from '../../../test/support/eventually.ts';
 import { askHttp1, rawClient } from '../../../test/support/node-clients.ts';
 import { everyoneVerified, startServer } from '../../../test/support/node-server.ts';
+import { collectGarbage } from '../../../test/support/security/memory.ts';
 import { readUntil } from '../../../test/support/tls-client.ts';
+import type { RouterServerOptions } from './server.ts';
 
 const part = (name: string) => `GET /${name} HTTP/1.1\r\nHost: a\r\nX-Filler: ${'x'.repeat(15_000)}`;
 const request = (name: string, body = '') =>
@@ -56,6 +58,59 @@ describe('unfinished HTTP/1.1 heads on many connections', () => {
       if (last !== undefined) await once(last, 'close');
     });
   }
+});
+
+describe('lines of whole heads that Node’s parser keeps', () => {
+  const echo: RouterServerOptions['fetch'] = (_request, { inbound }) => new Response(inbound.target);
+  const withLarge = (name: string, place: number) =>
+    `GET /${name} HTTP/1.1\r\nHost: a\r\n${'X-S: s\r\n'.repeat(place)}X-Large: ${'x'.repeat(60_000)}\r\n\r\n`;
+
+  test('attack: a connection that leaves a large line at one place before the other ends, another is served', async (context) => {
+    const { port } = await startServer(context, echo, { heldForOthers: 3_000_000, limits });
+    const other = await rawClient(context, port);
+    const attacker = await rawClient(context, port);
+    let answers = 0;
+    attacker.on('error', () => {}).on('data', () => answers++);
+    for (let place = 29; place > 0 && !attacker.destroyed; place--) {
+      const before = answers;
+      attacker.write(withLarge('attack', place));
+      await eventually(() => answers > before || attacker.destroyed);
+    }
+    await eventually(() => attacker.destroyed);
+    other.write(request('other'));
+    await readUntil(other, '/other');
+  });
+
+  test('as many requests with a large line at the same place as a client likes: its connection goes on', async (context) => {
+    const { port } = await startServer(context, echo, { heldForOthers: 3_000_000, limits });
+    const client = await rawClient(context, port);
+    for (let index = 0; index < 40; index++) {
+      client.write(withLarge(`request-${index}`, 0));
+      assert.match(await readUntil(client, `/request-${index}`), /^HTTP\/1\.1 200 /);
+    }
+  });
+
+  test('of closed connections at most one parser is kept', async (context) => {
+    const parsers: WeakRef<object>[] = [];
+    const { port } = await startServer(context, echo, {
+      clientCertificateOf: ({ socket }) => {
+        const parser: unknown = Reflect.get(socket, 'parser');
+        if (typeof parser === 'object' && parser !== null) parsers.push(new WeakRef(parser));
+        return {};
+      },
+    });
+    const clients = await Promise.all(Array.from({ length: 10 }, () => rawClient(context, port)));
+    for (const client of clients) {
+      client.write(request('parsed'));
+      await readUntil(client, '/parsed');
+    }
+    assert.ok(new Set(parsers.map((parser) => parser.deref())).size >= clients.length);
+    for (const client of clients) client.destroy();
+    await eventually(() => {
+      collectGarbage();
+      return new Set(parsers.flatMap((parser) => parser.deref() ?? [])).size <= 1;
+    });
+  });
 });
 
 test('tunnels hold no head: many live on while heads are given up', async (context) => {

@@ -9,6 +9,14 @@ const lastChunk = 5;
 /** `GET / HTTP/1.1`: two spaces, the version, the line's end; and the empty line behind the head. */
 const aroundRequestLine = 14;
 
+/**
+ * Lines of heads that Node's parser keeps as long as the connection is open, each until a later head has a line at the
+ * same place (`fields_` and `values_` in Node's src/node_http_parser.cc).
+ */
+const linesInParser = 31;
+/** Bytes of such lines that are not counted: clients that do nothing wrong have fewer. */
+const uncountedInParser = 32 * 1024;
+
 export class Http1Message extends IncomingMessage {
   #contentBytes = 0;
   #isChunked: boolean | undefined;
@@ -92,6 +100,9 @@ class Http1Connection implements Holder {
   readonly #share: BudgetShare;
   readonly #ahead: Holding;
   readonly #content: Holding;
+  readonly #parser: Holding;
+  /** Lengths of the names and values that the parser keeps. */
+  readonly #inParser: number[] = [];
   #contentInNode = 0;
   /** Bytes of the connection before the content of the current request. */
   #position: number;
@@ -106,6 +117,7 @@ class Http1Connection implements Holder {
     this.#position = socket.bytesRead;
     this.#ahead = share.head(this);
     this.#content = share.content(this);
+    this.#parser = share.content(this);
   }
 
   giveUp(): void {
@@ -118,10 +130,21 @@ class Http1Connection implements Holder {
     this.#message = message;
     this.#response = response;
     const size = headMemory(message.url ?? '', message.rawHeaders);
-    if (!this.#share.admits(size)) return undefined;
+    const isAdmitted = this.#share.admits(size);
+    this.#countInParser(message);
+    if (!isAdmitted) return undefined;
     this.#headBytes = size;
     this.#share.add(size);
     return this.#content;
+  }
+
+  #countInParser({ url = '', rawHeaders }: Http1Message): void {
+    for (const [index, text] of rawHeaders.entries()) {
+      this.#inParser[index % (2 * linesInParser)] = text.length;
+    }
+    let bytes = url.length;
+    for (const length of this.#inParser) bytes += length;
+    this.#parser.set(bytes > uncountedInParser ? bytes : 0);
   }
 
   check(): void {
@@ -153,6 +176,7 @@ class Http1Connection implements Holder {
     this.#answered();
     this.#ahead.end();
     this.#content.end();
+    this.#parser.end();
   }
 }
 

@@ -1,5 +1,5 @@
 import { constants, X509Certificate } from 'node:crypto';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type IncomingMessage, type ServerResponse, setMaxIdleHTTPParsers } from 'node:http';
 import { createServer, type Server, type ServerOptions } from 'node:https';
 import {
   createSecureContext,
@@ -123,6 +123,9 @@ export function newHttpsServer(
   { onRequest, ...listeners }: HttpsServerListeners,
 ): RouterHttpsServer {
   const { keepAliveTimeout, headersTimeout, connectionsCheckingInterval } = limits;
+  // A parser keeps lines of the heads that it has read, a MiB and more of them. Node would have 1,000 parsers of closed
+  // connections wait for new ones.
+  setMaxIdleHTTPParsers(1);
   // `insecureHTTPParser` stays off: the parser refuses ambiguous requests.
   const options: ServerOptions<typeof Http1Message> = {
     IncomingMessage: Http1Message,
