@@ -64,8 +64,11 @@ export function serveCommand(loadStartRouter: () => Promise<StartRouter> = loadR
 }
 
 async function loadRouter(): Promise<StartRouter> {
-  const { setGarbageCollectorForServing } = await import('../../node/process/garbage-collection.ts');
+  const { giveBackFreedMemory, setGarbageCollectorForServing } = await import(
+    '../../node/process/garbage-collection.ts'
+  );
   setGarbageCollectorForServing();
+  giveBackFreedMemory();
   const { startRouter } = await import('../../node/process/start-router.ts');
   return async (config, logger, options) => {
     const { embeddedSync } = config;

@@ -39,3 +39,31 @@ test('a process that serves does not wait for a rest to collect all of its heap'
   assert.match(stdout, /^200000$/m);
   assert.doesNotMatch(stdout, waiting);
 });
+
+const isGlibc = 'glibcVersionRuntime' in Reflect.get(process.report.getReport(), 'header');
+
+test('memory that native code has freed below what is still in use goes back to the system', {
+  skip: !isGlibc,
+}, () => {
+  const { stdout } = run(`
+    import { setFlagsFromString } from 'node:v8';
+    import { runInNewContext } from 'node:vm';
+    import { freedMemoryGiver } from './garbage-collection.ts';
+    setFlagsFromString('--expose-gc');
+    const give = await freedMemoryGiver();
+    const inMebibytes = () => process.memoryUsage.rss() / 1024 / 1024;
+    const buffers = Array.from({ length: 100_000 }, () => Buffer.allocUnsafeSlow(3_000).fill(1));
+    const kept = buffers.filter((_, index) => index % 50 === 49);
+    buffers.length = 0;
+    const full = inMebibytes();
+    runInNewContext('gc')();
+    // V8 frees the memory of buffers on a thread of its own.
+    for (let turn = 0; turn < 1_000 && full - inMebibytes() < 150; turn++) {
+      await new Promise((resolve) => setTimeout(resolve, 10));
+      give();
+    }
+    console.log(kept.length, full - inMebibytes());`);
+  const [kept, given = 0] = stdout.split(' ').map(Number);
+  assert.equal(kept, 2_000);
+  assert.ok(given >= 150, stdout);
+});

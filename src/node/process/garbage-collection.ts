@@ -1,4 +1,5 @@
 import { setFlagsFromString } from 'node:v8';
+import { usableMemory } from '../exchange/serving-limits.ts';
 
 /**
  * Sets V8's garbage collector to what a router needs. For a process that does nothing but serve, once, at its start: it
@@ -16,4 +17,37 @@ export function setGarbageCollectorForServing(): void {
   // back once requests have allocated enough for a collection. (`--no-memory-reducer` is read before any code of ours
   // runs.)
   setFlagsFromString('--memory-reducer-gc-count=0');
+}
+
+/** Milliseconds between two looks at the memory that is taken. */
+const lookInterval = 5_000;
+
+/**
+ * Has the C library give back what closed connections have freed, while more than half of the memory that the process may
+ * use is taken. glibc would keep it, pages and all, for whatever comes: with what TLS had for 2,000 port-forwards and an
+ * attack, a second attack ended a router of 512 MiB (bench/results/floods.md).
+ */
+export function giveBackFreedMemory(): void {
+  let give: (() => void) | undefined;
+  let isLoaded = false;
+  const look = async (): Promise<void> => {
+    if (process.memoryUsage.rss() <= usableMemory / 2) return;
+    if (!isLoaded) {
+      isLoaded = true;
+      give = await freedMemoryGiver();
+    }
+    give?.();
+  };
+  setInterval(() => void look(), lookInterval).unref();
+}
+
+/** malloc_trim(3) of glibc. Undefined with another C library, and where Node has no `node:ffi`, which is experimental. */
+export async function freedMemoryGiver(): Promise<(() => void) | undefined> {
+  try {
+    const { dlopen } = await import('node:ffi');
+    const { functions } = dlopen('libc.so.6', { malloc_trim: { arguments: ['u64'], return: 'i32' } });
+    return () => void functions.malloc_trim(0n);
+  } catch {
+    return undefined;
+  }
 }
