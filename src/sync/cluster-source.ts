@@ -122,18 +122,11 @@ export function createClusterSource(options: ClusterSourceOptions) {
   }
 
   function readable(server: FoundServer): SyncServer {
-    const {
-      holderIdentity,
-      heldAt: _held,
-      missingSince: _missing,
-      namedSince: _named,
-      ...description
-    } = server;
     const hasAddress = server.address !== undefined || server.url !== undefined;
     return {
-      ...description,
+      ...server,
       documents: (hasAddress ? finding?.documentsOf(server) : undefined) ?? withoutAddress,
-      incarnation: holderIdentity,
+      incarnation: server.holderIdentity,
     };
   }
 

@@ -1,7 +1,6 @@
 import { isUriHost } from '../../apimachinery/request-target.ts';
 import { internalError, statusResponse } from '../../apimachinery/status.ts';
 import { createApp } from '../../app.ts';
-import type { AssertionSigner } from '../../identity/assertion/assertion-signer.ts';
 import { resolveOptions } from '../../proxy/options.ts';
 import { createRouter } from '../../proxy/router.ts';
 import { ownPathsPrefix } from '../../request/own-path-target.ts';
@@ -13,19 +12,10 @@ import type { CallerIdentification } from '../identity/callers.ts';
 import type { ExecutionContext, Fetcher, WaitUntil } from '../platform/bindings.ts';
 import { createFetchSender, createFetchTransport, type Fetch } from '../platform/fetch-transport.ts';
 import { WorkerInboundRequest } from '../platform/worker-inbound.ts';
-import { createSnapshotKeeping, type SharingReceiver } from '../snapshot/snapshot-keeping.ts';
-
-export interface PreparedWorker extends CallerIdentification {
-  readonly configuration: Pick<WorkerConfiguration, 'local' | 'frontProxy' | 'destinations' | 'snapshot'>;
-  readonly receiver: SharingReceiver;
-  readonly assertionSigner: AssertionSigner | undefined;
-  /** This Worker's name in `Via`, the same in all its isolates. */
-  readonly pseudonym: string;
-  beforeRequest(waitUntil: WaitUntil): Promise<void> | undefined;
-}
+import { createSnapshotKeeping } from '../snapshot/snapshot-keeping.ts';
 
 /** @throws {WorkerConfigurationError} with every error */
-export async function prepareWorker(environment: object, logger: Logger): Promise<PreparedWorker> {
+export async function prepareWorker(environment: object, logger: Logger) {
   const configuration = await readConfiguration(environment);
   const { callers, snapshot } = configuration;
   const { receiver, refresh } = await createSnapshotKeeping(snapshot, logger);
@@ -34,8 +24,9 @@ export async function prepareWorker(environment: object, logger: Logger): Promis
     receiver,
     ...(await identificationOf(callers, logger)),
     assertionSigner: configuration.assertions?.signer,
+    /** This Worker's name in `Via`, the same in all its isolates. */
     pseudonym: await pseudonymOf(configuration),
-    beforeRequest: (waitUntil) => refresh.beforeRequest(waitUntil),
+    beforeRequest: (waitUntil: WaitUntil) => refresh.beforeRequest(waitUntil),
   };
 }
 
@@ -71,10 +62,7 @@ interface PlatformRequest extends Request {
  * @throws {WorkerConfigurationError} with every error
  */
 export async function startWorkerApp(environment: object, logger: Logger): Promise<WorkerApp> {
-  return createWorkerApp(await prepareWorker(environment, logger), logger);
-}
-
-function createWorkerApp(prepared: PreparedWorker, logger: Logger): WorkerApp {
+  const prepared = await prepareWorker(environment, logger);
   const { configuration, receiver, certificateOf } = prepared;
   const { local, snapshot } = configuration;
   const send = createFetchSender({

@@ -89,7 +89,7 @@ function fitsInBytes(text: string, limit: number): boolean {
  * Checks a snapshot, the whole of it: shape, names, limits, references between its parts, and that each
  * set's key is the hash of its content. Strict: an unknown field is an error. Never throws for bad
  * input. A set may be whole, or the difference from another one (`setsText`). The result has whole sets, and those alone
- * that a server serves; equal parts of several sets are one object. Sets of what an earlier call has returned are not checked again.
+ * that a server serves. Sets of what an earlier call has returned are not checked again.
  *
  * @param input a value as `JSON.parse` makes it. It must not change until the result is there.
  * @param previous as of `parseSnapshotText`
@@ -143,9 +143,6 @@ class SnapshotReader {
   /** Sets by key: of the snapshot before, and read from this one. */
   readonly #held: ReadonlyMap<string, ServedSet>;
   readonly #sets = new Map<string, ServedSet>();
-  /** A group that several sets have is read once. In memory the sets share its object, in JSON they repeat its text. */
-  readonly #groupsByText = new Map<string, APIGroupDiscovery>();
-  #hasSeveralSets = false;
   #characters = 0;
 
   constructor(issues: IssueList, previous?: Snapshot) {
@@ -224,7 +221,6 @@ class SnapshotReader {
   }
 
   async #readSets(input: unknown): Promise<void> {
-    this.#hasSeveralSets = isJsonObject(input) && Object.keys(input).length > 1;
     const maximum = snapshotLimits.servedSets;
     await this.#record(input, 'servedSets', maximum, setKeyIssue, async (given, path, key) => {
       const before = checkedBefore(checkedSets, given);
@@ -349,9 +345,6 @@ class SnapshotReader {
   }
 
   async #group(input: unknown, path: string): Promise<APIGroupDiscovery | undefined> {
-    const text = this.#hasSeveralSets ? textOf(input) : undefined;
-    const known = text && this.#groupsByText.get(text);
-    if (known) return known;
     const issuesBefore = this.#issues.count;
     const group = await this.#withList(
       groupDiscovery,
@@ -371,7 +364,6 @@ class SnapshotReader {
     );
     if (group === undefined || this.#issues.count > issuesBefore) return undefined;
     checkedGroups.set(group, group);
-    if (text !== undefined) this.#groupsByText.set(text, group);
     return group;
   }
 
@@ -467,13 +459,4 @@ function wayToPrototypeKey(value: unknown, depth = 0): readonly (string | number
     if (below !== undefined) return [Array.isArray(value) ? Number(key) : key, ...below];
   }
   return undefined;
-}
-
-/** @returns `undefined` for what no JSON stands for, such as a cycle */
-function textOf(value: unknown): string | undefined {
-  try {
-    return JSON.stringify(value);
-  } catch {
-    return undefined;
-  }
 }
