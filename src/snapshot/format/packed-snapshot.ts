@@ -5,10 +5,10 @@ import type { APIGroupDiscovery, ServedSet, Snapshot } from './schema.ts';
 import { type PackedSet, setText } from './served-set-key.ts';
 
 /** What `set` has that `base` has not, and the other way round. */
-export async function differenceFrom(
+async function differenceFrom(
   [baseKey, base]: readonly [key: string, set: ServedSet],
   set: ServedSet,
-  slice: TimeSlice = createTimeSlice(),
+  slice: TimeSlice,
 ): Promise<PackedSet> {
   const { discovery, ...maps } = set;
   const { discovery: baseGroups, ...baseMaps } = base;
