@@ -291,7 +291,7 @@ test('the router that serves is started with the address policy', () => {
   const start = sourceOf('src/node/process/start-router.ts');
   // It comes from nowhere but a configuration that was checked.
   assert.match(start, /const addressPolicy = createAddressPolicy\(config\.peerAddresses\);/);
-  assert.match(start, /guard: \{ addressPolicy \}/);
+  assert.match(start, /new NodeTransport\(\{[^}]*\n\s+addressPolicy,/);
 });
 
 test('the HTTP/1 parser is never lenient', () => {

@@ -83,31 +83,17 @@ export function explainRequest(
 ): Explanation {
   const target = requestTarget(request.url);
   const notes = notesOn(request.method, target);
+  const undecided = { candidates: [], notes, trace: [] };
   let requestInfo: RequestInfo;
   try {
     requestInfo = parseRequestInfo(request.method, target);
   } catch (error) {
     if (!(error instanceof RequestInfoError)) throw error;
     const { code, message } = error;
-    return {
-      requestInfo: null,
-      decision: 'refused',
-      reason: code,
-      message,
-      candidates: [],
-      notes,
-      trace: [],
-    };
+    return { requestInfo: null, decision: 'refused', reason: code, message, ...undecided };
   }
   if (context.enabled === false) {
-    return {
-      requestInfo,
-      decision: 'local',
-      reason: 'FeatureGateDisabled',
-      candidates: [],
-      notes,
-      trace: [],
-    };
+    return { requestInfo, decision: 'local', reason: 'FeatureGateDisabled', ...undecided };
   }
   const decided = {
     ...context,

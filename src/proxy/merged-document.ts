@@ -114,18 +114,10 @@ export class DocumentMerger {
     path: DiscoveryPath,
     { headers, body }: Response,
   ): Promise<ServersDocument | undefined> {
-    const text = body === null ? undefined : await textOf(body);
+    const text = body === null ? undefined : await readText(body, maximumDocument).catch(() => undefined);
     if (text === undefined) return undefined;
     const etag = headers.get('etag') ?? undefined;
     return this.#own.take(serverId, path, { etag, contentType: headers.get('content-type') ?? '', text });
-  }
-}
-
-async function textOf(body: ReadableStream<Uint8Array>): Promise<string | undefined> {
-  try {
-    return await readText(body, maximumDocument);
-  } catch {
-    return undefined;
   }
 }
 

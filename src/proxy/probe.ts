@@ -87,7 +87,8 @@ export function createProbe(
     const alike = parsed.find((each) => each.legacy === legacy && each.others === others);
     if (alike !== undefined) return alike.served;
     const [core, named] = [await groupsIn(legacy, true), await groupsIn(others, false)];
-    const served = core && named && storageVersionsIn([...core, ...named]);
+    const { storageVersions } = servedSetFromDiscovery([...(core ?? []), ...(named ?? [])]);
+    const served = core && named && { storageVersions };
     parsed = [...parsed.slice(-1), { legacy, others, served }];
     return served;
   }
@@ -118,8 +119,9 @@ export function createProbe(
     try {
       const readiness = await ask(destination, '/readyz', signal);
       if (readiness === 403 && (await ask(destination, '/api', signal)) === 403) return 'refusing';
-      const outcome = outcomeOf(typeof readiness === 'number' ? readiness : 200);
-      if (outcome !== 'ready' || !options.isToBeVerified(destination.id)) return outcome;
+      // Redirects count as alive: nothing but a 5xx says that the server itself cannot respond.
+      if (typeof readiness === 'number') return readiness >= 500 ? 'not-ready' : 'alive';
+      if (!options.isToBeVerified(destination.id)) return 'ready';
       return options.isAsSaid(destination.id, await wordOf(destination, cancelled)) ? 'ready' : 'changed';
     } catch (error) {
       if (error instanceof TransportError) {
@@ -157,10 +159,6 @@ type Answer = string | undefined | number;
 /** k8s.io/apimachinery pkg/version/types.go. Everybody may read it, by the same ClusterRole as `/readyz`. */
 const versionInfo = v.pipe(v.string(), v.parseJson(), v.object({ gitVersion: v.string() }));
 
-function storageVersionsIn(groups: readonly APIGroupDiscovery[]): ServerWord['served'] {
-  return { storageVersions: servedSetFromDiscovery(groups).storageVersions };
-}
-
 function gitVersionIn(response: Answer): string | undefined {
   const info = v.safeParse(versionInfo, response);
   return info.success ? info.output.gitVersion : undefined;
@@ -176,12 +174,6 @@ async function groupsIn(
   const parsed = await parseLargeJson(response, discoveryDepth, slice);
   if (!parsed.ok) return undefined;
   return ownGroups(parsed.value, isLegacy, slice).catch(() => undefined);
-}
-
-/** Redirects count as alive: nothing but a 5xx says that the server itself cannot respond. */
-function outcomeOf(status: number): ProbeOutcome {
-  if (status === 200) return 'ready';
-  return status >= 500 ? 'not-ready' : 'alive';
 }
 
 export interface ServerWord {

@@ -165,14 +165,7 @@ function refuseCaller(inbound: InboundRequest, error: unknown, logger: Logger): 
   return ownResponse(statusResponse('Unauthorized', `Unauthorized: ${error.message}`));
 }
 
-interface Carrier {
-  /** The server's response, or the merged document in its place. */
-  carry(request: AdmittedRequest): Promise<Outcome>;
-  /** The response in place of that of a library's own handlers; `undefined` when theirs is to be passed on. */
-  inPlaceOf(response: Response, request: AdmittedRequest): Promise<Response | undefined>;
-}
-
-export function createCarrier(settings: RouterSettings, router: Router): Carrier {
+export function createCarrier(settings: RouterSettings, router: Router) {
   const { routingTable, transport } = settings;
   let merger: DocumentMerger | undefined;
 
@@ -184,7 +177,8 @@ export function createCarrier(settings: RouterSettings, router: Router): Carrier
   };
 
   return {
-    carry(request) {
+    /** The server's response, or the merged document in its place. */
+    carry(request: AdmittedRequest): Promise<Outcome> {
       const table = routingTable.current();
       if (request.decision.reason !== 'MergedDocument' || table === undefined) {
         return forward(request, router, transport);
@@ -193,7 +187,8 @@ export function createCarrier(settings: RouterSettings, router: Router): Carrier
         .then((documents) => documents.respond(request, table, router))
         .then((outcome) => outcome ?? forward(request, router, transport));
     },
-    async inPlaceOf(response, request) {
+    /** The response in place of that of a library's own handlers; `undefined` when theirs is to be passed on. */
+    async inPlaceOf(response: Response, request: AdmittedRequest): Promise<Response | undefined> {
       const table = routingTable.current();
       if (request.decision.reason !== 'MergedDocument' || table === undefined) {
         return provesNothing(request, response.status) ? knowledgeMissing() : undefined;

@@ -31,14 +31,8 @@ export interface Router {
 /** Sends a request to one destination. @throws {TransportError} (rejects) when it did not respond. */
 export type Send = (outbound: OutboundRequest) => Promise<SendResult>;
 
-interface HandlerVariables {
-  inbound: InboundRequest;
-  requestInfo: RequestInfo;
-  caller: Caller;
-}
-
 export interface HandlerEnvironment {
-  Variables: HandlerVariables;
+  Variables: { inbound: InboundRequest; requestInfo: RequestInfo; caller: Caller };
   Bindings: object;
 }
 

@@ -33,7 +33,8 @@ function dialerWith(resolveName: ResolveName, policy: AddressPolicyOptions): Tls
   const credentials = { peerCertificateAuthorities: clusterAuthority.certificate };
   return new TlsDialer({
     credentials,
-    guard: { addressPolicy: createAddressPolicy(policy), resolveName },
+    addressPolicy: createAddressPolicy(policy),
+    resolveName,
   });
 }
 

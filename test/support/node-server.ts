@@ -34,4 +34,4 @@ export async function startServer(
 
 /** Answers with what reached the handler. */
 export const mirror = (_request: Request, { inbound }: NodeBindings): Response =>
-  Response.json({ target: inbound.target, headers: inbound.headers, hasBody: inbound.hasBody });
+  Response.json({ target: inbound.target, headers: inbound.headers, hasBody: inbound.hasContent });

@@ -10,64 +10,6 @@ import { DispatchedRequest, RequestHeadTooLargeError } from './dispatched-reques
  */
 export type OpenHttp1 = (firstSocket: () => TLSSocket | undefined) => Dispatcher;
 
-/** The dispatcher for a server without HTTP/2. Earlier ones finish their requests. */
-export class Http1Fallback {
-  readonly #open: OpenHttp1;
-  readonly #onEmpty: () => void;
-  readonly #retired = new Set<Dispatcher>();
-  #dispatcher: Dispatcher | undefined;
-  #spareSocket: TLSSocket | undefined;
-
-  constructor(open: OpenHttp1, onEmpty: () => void) {
-    this.#open = open;
-    this.#onEmpty = onEmpty;
-  }
-
-  get dispatcher(): Dispatcher | undefined {
-    return this.#dispatcher;
-  }
-
-  get isEmpty(): boolean {
-    return this.#dispatcher === undefined && this.#retired.size === 0;
-  }
-
-  open(socket: TLSSocket): void {
-    this.#spareSocket = socket;
-    const dispatcher = this.#open(() => this.#takeSpareSocket());
-    dispatcher.on('connectionError', () => {
-      // The server may come back with HTTP/2: negotiate again for the next request.
-      if (this.#dispatcher === dispatcher) this.retire();
-    });
-    this.#dispatcher = dispatcher;
-  }
-
-  retire(): void {
-    const dispatcher = this.#dispatcher;
-    if (dispatcher === undefined) return;
-    this.#dispatcher = undefined;
-    // The dispatcher does not know this connection, and would leave it open.
-    this.#takeSpareSocket()?.destroy();
-    this.#retired.add(dispatcher);
-    const forget = (): void => {
-      this.#retired.delete(dispatcher);
-      this.#onEmpty();
-    };
-    // Closing fails only if it was destroyed meanwhile.
-    dispatcher.close().then(forget, forget);
-  }
-
-  destroy(error: Error): void {
-    this.retire();
-    for (const dispatcher of this.#retired) dispatcher.destroy(error).catch(() => {});
-  }
-
-  #takeSpareSocket(): TLSSocket | undefined {
-    const socket = this.#spareSocket;
-    this.#spareSocket = undefined;
-    return socket?.destroyed === false ? socket : undefined;
-  }
-}
-
 export interface Http2PoolOptions {
   /**
    * Opens a connection with `tls.connect`, verifies the server, and offers `h2` (`ALPNProtocols`), with `http1` also
@@ -108,7 +50,11 @@ export class Http2Pool extends Dispatcher {
   #connections: ClientSession[] = [];
   readonly #draining = new Set<ClientSession>();
   #opening: ClientSession | undefined;
-  readonly #http1: Http1Fallback | undefined;
+  /** For a server without HTTP/2. */
+  #http1: Dispatcher | undefined;
+  /** Earlier ones, which finish their requests. */
+  readonly #retiredHttp1 = new Set<Dispatcher>();
+  #spareSocket: TLSSocket | undefined;
   #dialing = false;
   #needsDrain = false;
   #state: 'open' | 'closing' | 'destroyed' = 'open';
@@ -122,9 +68,7 @@ export class Http2Pool extends Dispatcher {
     this.#url = url;
     this.#authority = url.host;
     this.#options = { ...options, streamsPerConnection, spreadAt, connections, settingsTimeout };
-    const { http1, limits } = options;
-    if (http1 !== undefined) this.#http1 = new Http1Fallback(http1, () => this.#endIfEmpty());
-    this.#limits = { ...defaultClientLimits, ...limits };
+    this.#limits = { ...defaultClientLimits, ...options.limits };
   }
 
   get closed(): boolean {
@@ -172,7 +116,8 @@ export class Http2Pool extends Dispatcher {
     const opening = this.#opening === undefined ? [] : [this.#opening];
     const destroyed = new Error('the connection was destroyed');
     for (const each of [...this.#connections, ...this.#draining, ...opening]) each.destroy(destroyed);
-    this.#http1?.destroy(error);
+    this.#retireHttp1();
+    for (const dispatcher of this.#retiredHttp1) dispatcher.destroy(error).catch(() => {});
     for (const request of this.#queue.splice(0)) request.notSent(error);
     this.#endIfEmpty();
     return this.#whenEnded(given.find((each) => typeof each === 'function') as (() => void) | undefined);
@@ -186,14 +131,14 @@ export class Http2Pool extends Dispatcher {
 
   #closeConnections(): void {
     for (const connection of [...this.#connections]) connection.close();
-    if (this.#queue.length === 0 && !this.#dialing) this.#http1?.retire();
+    if (this.#queue.length === 0 && !this.#dialing) this.#retireHttp1();
     this.#endIfEmpty();
   }
 
   #endIfEmpty(): void {
     if (this.#state === 'open' || this.#queue.length > 0 || this.#dialing) return;
     if (this.#connections.length > 0 || this.#draining.size > 0 || this.#opening !== undefined) return;
-    if (this.#http1?.isEmpty !== false) this.#ended.resolve();
+    if (this.#http1 === undefined && this.#retiredHttp1.size === 0) this.#ended.resolve();
   }
 
   readonly #retry = (request: DispatchedRequest): void => {
@@ -224,9 +169,8 @@ export class Http2Pool extends Dispatcher {
   }
 
   #sendNow(request: DispatchedRequest): boolean {
-    const http1 = this.#http1?.dispatcher;
-    if (http1 !== undefined) {
-      request.passOnTo(http1);
+    if (this.#http1 !== undefined) {
+      request.passOnTo(this.#http1);
       return true;
     }
     const connection = this.#leastUsed();
@@ -256,7 +200,7 @@ export class Http2Pool extends Dispatcher {
 
   /** One dial at a time: it shows which protocol the server speaks. */
   #dial(): void {
-    if (this.#dialing || this.#state === 'destroyed' || this.#http1?.dispatcher !== undefined) return;
+    if (this.#dialing || this.#state === 'destroyed' || this.#http1 !== undefined) return;
     if (this.#connections.length >= this.#options.connections) return;
     this.#dialing = true;
     this.#open()
@@ -287,13 +231,44 @@ export class Http2Pool extends Dispatcher {
       socket.destroy();
     } else if (socket.alpnProtocol === 'h2') {
       await this.#openHttp2(socket, inbox);
-    } else if (this.#http1 !== undefined) {
+    } else if (this.#options.http1 !== undefined) {
       inbox.leaveTo(socket);
-      this.#http1.open(socket);
+      this.#openHttp1(this.#options.http1, socket);
     } else {
       socket.destroy();
       throw new Error('the server did not agree on HTTP/2 (ALPN)');
     }
+  }
+
+  #openHttp1(open: OpenHttp1, socket: TLSSocket): void {
+    this.#spareSocket = socket;
+    const dispatcher = open(() => this.#takeSpareSocket());
+    dispatcher.on('connectionError', () => {
+      // The server may come back with HTTP/2: negotiate again for the next request.
+      if (this.#http1 === dispatcher) this.#retireHttp1();
+    });
+    this.#http1 = dispatcher;
+  }
+
+  #retireHttp1(): void {
+    const dispatcher = this.#http1;
+    if (dispatcher === undefined) return;
+    this.#http1 = undefined;
+    // The dispatcher does not know this connection, and would leave it open.
+    this.#takeSpareSocket()?.destroy();
+    this.#retiredHttp1.add(dispatcher);
+    const forget = (): void => {
+      this.#retiredHttp1.delete(dispatcher);
+      this.#endIfEmpty();
+    };
+    // Closing fails only if it was destroyed meanwhile.
+    dispatcher.close().then(forget, forget);
+  }
+
+  #takeSpareSocket(): TLSSocket | undefined {
+    const socket = this.#spareSocket;
+    this.#spareSocket = undefined;
+    return socket?.destroyed === false ? socket : undefined;
   }
 
   async #openHttp2(socket: TLSSocket, inbox: ConnectionInbox): Promise<void> {

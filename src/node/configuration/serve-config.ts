@@ -19,11 +19,6 @@ export interface CertificatePair {
   readonly privateKey: PemFile;
 }
 
-export interface NamedCertificatePair extends CertificatePair {
-  /** Host names, also `*.example.com`. None: those of the certificate. */
-  readonly names: readonly string[];
-}
-
 /** Request-header authentication: whose word about the caller counts, and in which headers it stands. */
 export interface RequestHeaderConfig {
   readonly clientCa: PemFile;
@@ -91,7 +86,8 @@ export interface ServeConfig {
   readonly securePort: number;
   readonly advertisedAddress: AdvertisedAddress | undefined;
   readonly serving: CertificatePair;
-  readonly namedServing: readonly NamedCertificatePair[];
+  /** With host names, also `*.example.com`; without any: those of the certificate. */
+  readonly namedServing: readonly (CertificatePair & { readonly names: readonly string[] })[];
   readonly tls: TlsParameters;
   /** What peers' serving certificates are checked against; `undefined` with the gate off. */
   readonly peerCa: PemFile | undefined;

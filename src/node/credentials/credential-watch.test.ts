@@ -14,6 +14,7 @@ import {
 } from '../../own-paths/status/status-sources.ts';
 import {
   CredentialFileReport,
+  CredentialWatch,
   type ExpiringCertificate,
   ExpiryReminder,
   type FileGroup,
@@ -64,7 +65,10 @@ describe('watched files', () => {
     await reloader.check();
     assert.deepEqual(applied, []);
     assert.deepEqual(lines, []);
-    assert.deepEqual(state()?.reloads, [undefined, undefined]);
+    assert.deepEqual(
+      state()?.files.map(({ lastReload }) => lastReload),
+      [undefined, undefined],
+    );
   });
 
   it('are taken together when one of them changes', async () => {
@@ -76,8 +80,14 @@ describe('watched files', () => {
     assert.deepEqual(lines, [
       { level: 'info', fields: { files: ['/one', '/two'] }, message: 'Reloaded: the twins' },
     ]);
-    assert.deepEqual(state()?.reloads, [noon, noon]);
-    assert.deepEqual(state()?.texts, ['b', 'b']);
+    assert.deepEqual(
+      state()?.files.map(({ lastReload }) => lastReload),
+      [noon, noon],
+    );
+    assert.deepEqual(
+      state()?.files.map(({ text }) => text),
+      ['b', 'b'],
+    );
   });
 
   it('that are just being written are looked at once more before anything is said', async () => {
@@ -109,9 +119,15 @@ describe('watched files', () => {
         ['error', '--two-file: cannot read /two: ENOENT'],
       ],
     );
-    assert.deepEqual(state()?.texts, ['a', 'a']);
+    assert.deepEqual(
+      state()?.files.map(({ text }) => text),
+      ['a', 'a'],
+    );
     assert.equal(state()?.lastError, '--two-file: cannot read /two: ENOENT');
-    assert.deepEqual(state()?.reloads, [undefined, undefined]);
+    assert.deepEqual(
+      state()?.files.map(({ lastReload }) => lastReload),
+      [undefined, undefined],
+    );
   });
 
   it('are taken once they are right, and right again as they were', async () => {
@@ -148,15 +164,21 @@ describe('watched files', () => {
     assert.deepEqual(applied, ['b']);
   });
 
-  it('are looked at again and again', async () => {
-    const { disk, reloader, applied } = setup();
-    let looks = 0;
-    reloader.start(1, () => looks++);
-    await eventually(() => looks > 1);
-    disk.set('/one', 'b').set('/two', 'b');
-    await eventually(() => applied.length > 0);
-    reloader.stop();
-    assert.deepEqual(applied, ['b']);
+  it('are looked at every ten seconds', async (context) => {
+    context.mock.timers.enable({ apis: ['setInterval'] });
+    const path = join(await temporaryDirectory(context), 'one');
+    const applied: string[] = [];
+    const watch = new CredentialWatch(recordingLogger().logger);
+    const file: WatchedFile = { name: 'one-file', path, text: 'a', isDocument: true };
+    watch.add({ name: 'one', files: [file], apply: (texts) => void applied.push(...texts.values()) });
+    watch.start();
+    for (const text of ['b', 'c']) {
+      await writeFile(path, text);
+      context.mock.timers.tick(10_000);
+      await eventually(() => applied.at(-1) === text);
+    }
+    watch.stop();
+    assert.deepEqual(applied, ['b', 'c']);
   });
 });
 
@@ -203,9 +225,12 @@ function stateOf(
   }));
   return {
     group: { name: 'files', files: watched, apply() {} },
-    texts: Object.values(files),
-    reloads: watched.map(() => lastReload),
-    differs: watched.map(() => lastError !== undefined),
+    files: watched.map((file) => ({
+      file,
+      text: files[file.name] ?? '',
+      lastReload,
+      differs: lastError !== undefined,
+    })),
     lastError,
   };
 }

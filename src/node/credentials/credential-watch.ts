@@ -41,14 +41,19 @@ export interface FileGroup {
   apply(texts: ReadonlyMap<string, string>): void | Promise<void>;
 }
 
+interface FileInUse {
+  readonly file: WatchedFile;
+  /** That is in use. */
+  text: string;
+  /** When it was taken: milliseconds since the epoch; `undefined`: it is that of the start. */
+  lastReload: number | undefined;
+  /** Whether the file holds something else by now, or cannot be read. */
+  differs: boolean;
+}
+
 export interface FileGroupState {
   readonly group: FileGroup;
-  /** Of each file, in order: the text in use. */
-  texts: readonly string[];
-  /** Of each file, when its text was taken: milliseconds since the epoch; `undefined`: it is that of the start. */
-  reloads: readonly (number | undefined)[];
-  /** Of each file, whether it holds something else by now, or cannot be read. */
-  differs: readonly boolean[];
+  readonly files: readonly FileInUse[];
   lastError: string | undefined;
 }
 
@@ -78,7 +83,6 @@ export class FileReloader {
   readonly #settle: () => Promise<void>;
   readonly #states: FileGroupState[] = [];
   #lastPass: Promise<void> = Promise.resolve();
-  #timer: NodeJS.Timeout | undefined;
 
   constructor(options: FileReloaderOptions) {
     this.#logger = options.logger;
@@ -88,9 +92,13 @@ export class FileReloader {
   }
 
   add(group: FileGroup): void {
-    const texts = group.files.map(({ text }) => text);
-    const [reloads, differs] = [texts.map(() => undefined), texts.map(() => false)];
-    this.#states.push({ group, texts, reloads, differs, lastError: undefined });
+    const files = group.files.map((file) => ({
+      file,
+      text: file.text,
+      lastReload: undefined,
+      differs: false,
+    }));
+    this.#states.push({ group, files, lastError: undefined });
   }
 
   states(): readonly FileGroupState[] {
@@ -102,25 +110,6 @@ export class FileReloader {
       for (const state of this.#states) await this.#checkGroup(state);
     });
     return this.#lastPass;
-  }
-
-  /** Looks every so many milliseconds, and does what else is to be done that often. */
-  start(interval: number, alsoDo: () => void = () => {}): void {
-    const windUp = (): void => {
-      this.#timer = setTimeout(look, interval).unref();
-    };
-    const look = (): void => {
-      void this.check().then(() => {
-        alsoDo();
-        if (this.#timer !== undefined) windUp();
-      });
-    };
-    windUp();
-  }
-
-  stop(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
   }
 
   async #checkGroup(state: FileGroupState): Promise<void> {
@@ -138,23 +127,30 @@ export class FileReloader {
   }
 
   async #take(state: FileGroupState): Promise<string | undefined> {
-    const { group } = state;
-    const readings = await Promise.allSettled(group.files.map((file) => this.#text(file)));
-    state.differs = readings.map(
-      (reading, index) => reading.status === 'rejected' || reading.value !== state.texts[index],
+    const { group, files } = state;
+    const readings = await Promise.allSettled(
+      files.map(async (inUse) => {
+        inUse.differs = true;
+        const text = await this.#text(inUse.file);
+        inUse.differs = text !== inUse.text;
+        return { inUse, text };
+      }),
     );
     try {
-      const texts = readings.map((reading) => {
+      const read = readings.map((reading) => {
         if (reading.status === 'rejected') throw reading.reason;
         return reading.value;
       });
       const changed = differing(state);
-      if (changed.length > 0) {
-        await group.apply(new Map(group.files.map(({ path }, index) => [path, texts[index] ?? ''])));
-      } else if (state.lastError === undefined) return undefined;
+      if (changed.length > 0)
+        await group.apply(new Map(read.map(({ inUse, text }) => [inUse.file.path, text])));
+      else if (state.lastError === undefined) return undefined;
       const now = this.#clock();
-      const reloads = state.reloads.map((before, index) => (state.differs[index] === true ? now : before));
-      Object.assign(state, { texts, reloads, differs: texts.map(() => false), lastError: undefined });
+      for (const { inUse, text } of read) {
+        if (inUse.differs) inUse.lastReload = now;
+        Object.assign(inUse, { text, differs: false });
+      }
+      state.lastError = undefined;
       if (group.isOnlyChecked === true) return undefined;
       this.#logger.info(
         { files: changed.length > 0 ? changed : group.files.map(({ path }) => path) },
@@ -177,8 +173,8 @@ export class FileReloader {
 }
 
 /** Paths. */
-function differing({ group, differs }: FileGroupState): readonly string[] {
-  return group.files.flatMap(({ path }, index) => (differs[index] === true ? [path] : []));
+function differing({ files }: FileGroupState): readonly string[] {
+  return files.flatMap(({ file, differs }) => (differs ? [file.path] : []));
 }
 
 export class CredentialWatch {
@@ -188,6 +184,7 @@ export class CredentialWatch {
   readonly #reminder: ExpiryReminder;
   readonly #clock: () => number;
   readonly #further: (() => Promise<readonly ExpiringCertificate[]>) | undefined;
+  #timer: NodeJS.Timeout | undefined;
 
   /**
    * @param further credentials that are in no file of a group, looked at as often
@@ -213,7 +210,7 @@ export class CredentialWatch {
   /** Looks every ten seconds. */
   start(): void {
     void this.#remind();
-    this.#reloader.start(interval, () => void this.#remind());
+    this.#timer = setInterval(() => void this.reload(), interval).unref();
   }
 
   async reload(): Promise<void> {
@@ -222,7 +219,7 @@ export class CredentialWatch {
   }
 
   stop(): void {
-    this.#reloader.stop();
+    clearInterval(this.#timer);
   }
 
   async #remind(): Promise<void> {
@@ -237,13 +234,6 @@ export class CredentialWatch {
 
 /** Milliseconds between two looks. SIGHUP has files looked at at once. */
 const interval = 10_000;
-
-interface FileInUse {
-  readonly file: WatchedFile;
-  readonly text: string;
-  readonly lastReload: number | undefined;
-  readonly lastError: string | undefined;
-}
 
 export class CredentialFileReport implements CredentialFiles {
   readonly #states: () => readonly FileGroupState[];
@@ -279,41 +269,39 @@ export class CredentialFileReport implements CredentialFiles {
   }
 
   keyFiles(): readonly KeyFileStatus[] {
-    return this.#files().flatMap(({ file: { name, path, isDocument = false }, text, ...outcome }) =>
+    return this.#files().flatMap(({ file: { name, path, isDocument = false }, text, outcome }) =>
       !isDocument && (holds(text, 'CERTIFICATE') || holds(text, 'PRIVATE KEY'))
         ? []
         : [{ name, path, ...outcomeOf(outcome) }],
     );
   }
 
-  #certificateFiles(): readonly (readonly [FileInUse, ExpiringCertificate])[] {
+  #certificateFiles(): readonly (readonly [Outcome, ExpiringCertificate])[] {
     const parsed = new Map<string, ExpiringCertificate>();
-    const found = this.#files().flatMap((inUse) => {
-      const { file, text } = inUse;
+    const found = this.#files().flatMap(({ file, text, outcome }) => {
       if (file.isDocument === true || !holds(text, 'CERTIFICATE')) return [];
       const key = `${file.name} ${file.path} ${text}`;
       const certificate = this.#parsed.get(key) ?? firstToEnd({ ...file, text });
       parsed.set(key, certificate);
-      return [[inUse, certificate] as const];
+      return [[outcome, certificate] as const];
     });
     this.#parsed = parsed;
     return found;
   }
 
-  #files(): readonly FileInUse[] {
-    return this.#states().flatMap(({ group, texts, reloads, differs, lastError }) =>
-      group.files.map((file, index) => ({
+  #files() {
+    return this.#states().flatMap(({ files, lastError }) =>
+      files.map(({ file, text, lastReload, differs }) => ({
         file,
-        text: texts[index] ?? '',
-        lastReload: reloads[index],
+        text,
         // One invalid file keeps every changed file out of use; all others stay in use.
-        lastError: differs[index] === true ? lastError : undefined,
+        outcome: { lastReload, lastError: differs ? lastError : undefined },
       })),
     );
   }
 }
 
-type Outcome = Pick<FileInUse, 'lastReload' | 'lastError'>;
+type Outcome = Pick<FileInUse, 'lastReload'> & Pick<FileGroupState, 'lastError'>;
 
 const readEachTime: Outcome = { lastReload: undefined, lastError: undefined };
 

@@ -19,7 +19,6 @@ import { invalidResponse, LineCount, refuseOtherCodings, responseProgressed } fr
 interface ExchangeOptions {
   readonly origin: string;
   readonly sink: ResponseSink;
-  readonly onResponseHead: OnResponseHead;
   /** Of the head of the response, counted from the last progress. Left out: it waits for ever. */
   readonly deadlines?: Deadlines | undefined;
   /** Called once at the deadline: on `false` the exchange keeps waiting. Default: it fails. */
@@ -46,12 +45,8 @@ const discardMilliseconds = 5_000;
 export class Exchange implements LineHandler, Expiring {
   /** Resolves with the head of the response. @throws {TransportError} */
   readonly result: Promise<SendResult>;
-  readonly #origin: string;
+  readonly #options: ExchangeOptions;
   readonly #sink: ResponseSink;
-  readonly #deadlines: Deadlines | undefined;
-  readonly #givesUp: (() => boolean) | undefined;
-  readonly #body: ExchangeOptions['body'];
-  readonly #onBrokenOff: ((origin: string) => void) | undefined;
   /** Dropped with the head: it refers to the request, which an open watch must not keep in memory. */
   #onResponseHead: OnResponseHead | undefined;
   readonly #resolve: (result: SendResult) => void;
@@ -66,16 +61,12 @@ export class Exchange implements LineHandler, Expiring {
   #isWhole = false;
   #heldByPaused = 0;
 
-  constructor(options: ExchangeOptions) {
+  constructor(options: ExchangeOptions, onResponseHead: OnResponseHead) {
     const { sink, deadlines } = options;
-    this.#origin = options.origin;
+    this.#options = options;
     this.#sink = sink;
-    this.#onResponseHead = options.onResponseHead;
-    this.#deadlines = deadlines;
+    this.#onResponseHead = onResponseHead;
     this.#deadline = deadlines?.add(this);
-    this.#givesUp = options.givesUp;
-    this.#body = options.body;
-    this.#onBrokenOff = options.onBrokenOff;
     const { promise, resolve, reject } = Promise.withResolvers<SendResult>();
     this.result = promise;
     this.#resolve = resolve;
@@ -95,7 +86,7 @@ export class Exchange implements LineHandler, Expiring {
   }
 
   progressed(): void {
-    if (this.#deadline !== undefined) this.#deadlines?.restart(this.#deadline);
+    if (this.#deadline !== undefined) this.#options.deadlines?.restart(this.#deadline);
   }
 
   onRequestStart(source: Pick<Dispatcher.DispatchController, 'pause' | 'resume' | 'abort'>): void {
@@ -144,10 +135,14 @@ export class Exchange implements LineHandler, Expiring {
     } catch (error) {
       // A head that the sink refuses (invalid bytes) counts as an invalid response.
       this.#fail(
-        new TransportError('InvalidResponse', `${this.#origin}: the head of the response is invalid`, {
-          mayHaveBeenProcessed: true,
-          cause: error,
-        }),
+        new TransportError(
+          'InvalidResponse',
+          `${this.#options.origin}: the head of the response is invalid`,
+          {
+            mayHaveBeenProcessed: true,
+            cause: error,
+          },
+        ),
       );
       this.#source?.abort(cancelled());
     }
@@ -210,11 +205,11 @@ export class Exchange implements LineHandler, Expiring {
     const begun = this.#state === 'responding';
     this.#finish();
     sink.release();
-    const transportError = toTransportError(error, this.#origin, this.#source !== undefined);
+    const transportError = toTransportError(error, this.#options.origin, this.#source !== undefined);
     // Too late for a status: the response breaks off, so that the client cannot take a part for the whole.
     if (begun) {
       sink.breakOff(transportError);
-      this.#onBrokenOff?.(this.#origin);
+      this.#options.onBrokenOff?.(this.#options.origin);
     } else this.#reject(transportError);
   }
 
@@ -225,14 +220,14 @@ export class Exchange implements LineHandler, Expiring {
   #discard(headers: RawHeaders): void {
     const length = contentLength(headers);
     const isShort = length !== undefined && length <= maximumDiscarded;
-    if (!isShort || this.#body?.opened === true) this.#source?.abort(cancelled());
+    if (!isShort || this.#options.body?.opened === true) this.#source?.abort(cancelled());
     else this.#discardTimer = setTimeout(() => this.#source?.abort(cancelled()), discardMilliseconds);
   }
 
   expire(): void {
     this.#deadline = undefined;
-    if (this.#givesUp?.() !== false)
-      this.#cancel('Timeout', `no response within ${this.#deadlines?.timeout} ms`);
+    if (this.#options.givesUp?.() !== false)
+      this.#cancel('Timeout', `no response within ${this.#options.deadlines?.timeout} ms`);
   }
 
   #clientGone(): void {
@@ -246,7 +241,7 @@ export class Exchange implements LineHandler, Expiring {
     this.#sink.release();
     if (isWaiting) {
       const mayHaveBeenProcessed = source !== undefined;
-      this.#reject(new TransportError(code, `${this.#origin}: ${message}`, { mayHaveBeenProcessed }));
+      this.#reject(new TransportError(code, `${this.#options.origin}: ${message}`, { mayHaveBeenProcessed }));
     }
     source?.abort(cancelled());
   }
@@ -259,7 +254,7 @@ export class Exchange implements LineHandler, Expiring {
 
   #liftDeadline(): void {
     if (this.#deadline === undefined) return;
-    this.#deadlines?.remove(this, this.#deadline);
+    this.#options.deadlines?.remove(this, this.#deadline);
     this.#deadline = undefined;
   }
 }

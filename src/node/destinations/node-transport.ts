@@ -95,7 +95,7 @@ export interface NodeTransportOptions extends TlsDialerOptions, ConnectionEvents
     Pick<Http1PoolOptions, 'http1Connections'>;
   /**
    * Makes the dispatcher for a destination, which is closed when the destination is out of use. It must verify the server.
-   * Default: HTTP/2 or undici's HTTP/1.1 pool over mutual TLS, with `credentials`, `guard` and the time-outs above.
+   * Default: HTTP/2 or undici's HTTP/1.1 pool over mutual TLS, with `credentials`, `addressPolicy` and the time-outs above.
    */
   readonly dispatcherFor?: DispatcherFor | undefined;
   readonly openStreams?: OpenStreams | undefined;
@@ -147,15 +147,15 @@ export class NodeTransport implements Transport {
     const isSilenceLimited = this.#silenceDeadlines !== undefined && isRead(method) && source === undefined;
     const givesUp = isSilenceLimited && !longRunning ? othersLeft : undefined;
     const usual = longRunning ? undefined : this.#headDeadlines;
-    const exchange = new Exchange({
+    const options = {
       origin: destination.origin,
       sink: this.#sinkFor(outbound, inbound),
-      onResponseHead,
       deadlines: givesUp === undefined ? usual : this.#silenceDeadlines,
       givesUp,
       body: source,
       onBrokenOff: passesThrough === true ? undefined : this.#options.onBrokenOff,
-    });
+    };
+    const exchange = new Exchange(options, onResponseHead);
     // One turn of the event loop later a short body has mostly arrived, and is sent in one piece with the head.
     if (source?.isAwaited === true) setImmediate(() => this.#begin(outbound, exchange, source));
     else this.#begin(outbound, exchange, source);

@@ -122,21 +122,16 @@ export interface DialObserver {
   failed(destination: Destination, error: TransportError): void;
 }
 
-interface DialGuard {
-  /** For destinations of a snapshot, checked at each dial; the local server's address is configured. */
-  readonly addressPolicy: AddressPolicy;
-  /** Default: the system's resolver. */
-  readonly resolveName?: ResolveName | undefined;
-}
-
 export interface TlsDialerOptions {
   readonly credentials: TransportCredentials;
   /** Milliseconds for name resolution, TCP and TLS. Default 10,000. */
   readonly connectTimeout?: number;
   /** Milliseconds for the TLS handshake alone, from the TCP connection on. Default: within `connectTimeout`. */
   readonly tlsHandshakeTimeout?: number;
-  /** Which addresses may be dialled. Default: every one. */
-  readonly guard?: DialGuard;
+  /** For destinations of a snapshot, checked at each dial; the local server's address is configured. Default: every one. */
+  readonly addressPolicy?: AddressPolicy;
+  /** Default: the system's resolver. */
+  readonly resolveName?: ResolveName;
   readonly dialObserver?: DialObserver | undefined;
 }
 
@@ -150,12 +145,13 @@ export class TlsDialer {
   #contexts: Map<string, SecureContext>;
 
   constructor(options: TlsDialerOptions) {
-    const { credentials, connectTimeout = 10_000, tlsHandshakeTimeout, guard, dialObserver } = options;
+    const { credentials, connectTimeout = 10_000, tlsHandshakeTimeout, dialObserver } = options;
+    const { addressPolicy, resolveName: resolve } = options;
     this.#observer = dialObserver;
     this.connectTimeout = connectTimeout;
     this.#tlsHandshakeTimeout = tlsHandshakeTimeout;
-    this.#addressPolicy = guard?.addressPolicy;
-    this.#lookup = guard && guardedLookup(guard.addressPolicy, guard.resolveName);
+    this.#addressPolicy = addressPolicy;
+    this.#lookup = addressPolicy && guardedLookup(addressPolicy, resolve);
     this.#credentials = credentials;
     this.#contexts = peerContexts(credentials);
   }

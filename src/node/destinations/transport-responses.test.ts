@@ -272,11 +272,7 @@ test('a short response that is not wanted and does not come is given up after fi
     breakOff: () => assert.fail('the break was passed on'),
   };
   const discarding = (): Exchange => {
-    const exchange = new Exchange({
-      origin: 'https://peer',
-      sink,
-      onResponseHead: replace,
-    });
+    const exchange = new Exchange({ origin: 'https://peer', sink }, replace);
     exchange.onRequestStart({ pause: () => {}, resume: () => {}, abort: () => aborted++ });
     exchange.onResponseLines(404, ['Content-Length', '9']);
     exchange.onResponsePiece(new Uint8Array(3));

@@ -39,7 +39,6 @@ export class Deadlines {
   readonly #over: number[] = [];
   readonly #free: number[] = [];
   readonly #timer: NodeJS.Timeout;
-  #expired = 0;
 
   constructor(options: DeadlinesOptions) {
     const { timeout, clock = () => performance.now(), onExpired = () => {}, onFailed = () => {} } = options;
@@ -50,10 +49,6 @@ export class Deadlines {
     this.#onExpired = onExpired;
     this.#onFailed = onFailed;
     this.#timer = setInterval(() => this.check(), this.#granularity).unref();
-  }
-
-  get expired(): number {
-    return this.#expired;
   }
 
   /** @returns its place, for `remove` and `restart` */
@@ -88,7 +83,6 @@ export class Deadlines {
     }
     if (due.length === 0) return;
     for (const request of due) this.#end(request);
-    this.#expired += due.length;
     this.#onExpired(due.length);
   }
 

@@ -104,8 +104,8 @@ export abstract class NodeInboundRequest implements InboundRequest, Expiring {
     this.#options = options;
   }
 
-  abstract get hasBody(): boolean;
-  protected abstract get bodyStream(): Readable;
+  abstract get hasContent(): boolean;
+  protected abstract get content(): Readable;
   protected abstract get isBodyCutShort(): boolean;
   /** Counts what is held for this request on its way; beyond the memory for that the exchange ends. */
   abstract get held(): Holding;
@@ -133,9 +133,9 @@ export abstract class NodeInboundRequest implements InboundRequest, Expiring {
   }
 
   get bodySource(): BodySource | undefined {
-    if (!this.hasBody) return undefined;
+    if (!this.hasContent) return undefined;
     this.#bodySource ??= new BodySource(
-      () => this.bodyStream,
+      () => this.content,
       () => this.isBodyCutShort,
       contentLength(this.headers),
       this.held,
@@ -182,7 +182,7 @@ export abstract class NodeInboundRequest implements InboundRequest, Expiring {
       sink.breakOff(new Error('the request took longer than the request time-out'));
       return;
     }
-    const { code, headers, body } = timedOutResponse(isRead(this.method) && !this.hasBody);
+    const { code, headers, body } = timedOutResponse(isRead(this.method) && !this.hasContent);
     const content = Buffer.from(body);
     const lines = Object.entries(headers).flat();
     lines.push('content-length', String(content.length), auditIdHeader, auditIdOf(this));

@@ -155,7 +155,7 @@ async function start(
     credentials: credentials.current.transport,
     connectTimeout: dialTimeout,
     readSilence: config.timeouts.responseHeader,
-    guard: { addressPolicy },
+    addressPolicy,
     onBrokenOff: (origin) => servers?.brokenOff(origin),
     onConnectionLost: (origin) => servers?.connectionLost(origin),
   });

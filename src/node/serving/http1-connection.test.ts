@@ -96,7 +96,7 @@ test('requests with and without bodies follow each other on a connection with no
     client.write(bytes);
     await eventually(() => handled.length === index + 1);
     const { inbound, respond } = handled[index] as Handled;
-    const body = inbound.hasBody ? await new Response(inbound.body()).text() : '';
+    const body = inbound.hasContent ? await new Response(inbound.body()).text() : '';
     respond(new Response(`${inbound.target}: ${body}.`));
     await readUntil(client, `/${index + 1}: ${index === 1 ? 'body' : ''}.`);
   }

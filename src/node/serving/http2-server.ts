@@ -66,11 +66,11 @@ export class Http2Inbound extends NodeInboundRequest implements StreamFollower, 
   }
 
   /** The framing of HTTP/2 tells, not a header (RFC 9113 section 8.1). */
-  get hasBody(): boolean {
+  get hasContent(): boolean {
     return this.carrier.hasContent;
   }
 
-  protected get bodyStream(): Readable {
+  protected get content(): Readable {
     return this.carrier.content;
   }
 

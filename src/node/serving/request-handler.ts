@@ -117,7 +117,7 @@ export function requestHandler(
     const inbound = new Http1Inbound(incoming, outgoing, held, options, (response) =>
       write(response, incoming, outgoing),
     );
-    if (inbound.hasBody) discardUnreadBody(incoming, outgoing);
+    if (inbound.hasContent) discardUnreadBody(incoming, outgoing);
     try {
       const response = fetch(lightRequest(inbound), { incoming, outgoing, inbound });
       // No `await`: another promise would cost every request.
@@ -204,7 +204,7 @@ class Http1Inbound extends NodeInboundRequest implements ReceivedRequest {
   protected readonly carrier: IncomingMessage;
   readonly held: Holding;
   readonly #outgoing: ServerResponse;
-  #hasBody: boolean | undefined;
+  #hasContent: boolean | undefined;
 
   /** @param respond writes a response for which the fetch handler has not waited */
   constructor(
@@ -225,10 +225,6 @@ class Http1Inbound extends NodeInboundRequest implements ReceivedRequest {
     return this;
   }
 
-  get hasContent(): boolean {
-    return this.hasBody;
-  }
-
   get content(): Readable {
     return this.carrier;
   }
@@ -237,13 +233,9 @@ class Http1Inbound extends NodeInboundRequest implements ReceivedRequest {
     this.onFinished(() => follower.onClosed());
   }
 
-  get hasBody(): boolean {
-    this.#hasBody ??= announcesBody(this);
-    return this.#hasBody;
-  }
-
-  protected get bodyStream(): Readable {
-    return this.carrier;
+  get hasContent(): boolean {
+    this.#hasContent ??= announcesBody(this);
+    return this.#hasContent;
   }
 
   /** Never: the parser destroys the stream of an incomplete body. */

@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import { handleInput } from '../../http2/sockets/gathered-writes.ts';
 import { MemoryBudget, type Relief } from '../../http2/sockets/held-bytes.ts';
-import { type Logger, silentLogger } from '../../runtime/logger.ts';
+import { FailureLog, type Logger, silentLogger } from '../../runtime/logger.ts';
 import { defaultServerLimits, memoryForOthers, type ServerLimits } from '../exchange/serving-limits.ts';
 import type { ServerObserver } from '../metrics/connection-metrics.ts';
 import { isForTunnel, type UpgradeListener } from '../upgrades/upgrade.ts';
@@ -102,9 +102,6 @@ class ServerConnections {
   }
 }
 
-/** Milliseconds between two warnings. */
-const warningInterval = 10_000;
-
 /**
  * Closes each connection beyond the limits at once: a load balancer then tries another router, and connected clients keep
  * the file descriptors that their requests need.
@@ -113,9 +110,8 @@ const warningInterval = 10_000;
 function limitConnections(
   server: Server,
   { maxConnections, maxOrdinaryConnections }: ServerLimits,
-  logger: Logger,
+  failures: FailureLog,
 ): (tunnels: number) => void {
-  let lastWarning = Number.NEGATIVE_INFINITY;
   let turnedAway = 0;
   const adapt = (tunnels: number): void => {
     const mayBeOrdinary = maxOrdinaryConnections || Number.POSITIVE_INFINITY;
@@ -123,10 +119,8 @@ function limitConnections(
   };
   server.on('drop', () => {
     turnedAway += 1;
-    const now = performance.now();
-    if (now - lastWarning < warningInterval) return;
-    lastWarning = now;
-    logger.warn(
+    failures.warn(
+      'connections',
       { maximum: server.maxConnections, turnedAway },
       'Connections are refused: give the router more memory, raise the limit of open files (ulimit -n, LimitNOFILE=), or add routers',
     );
@@ -135,15 +129,12 @@ function limitConnections(
   return adapt;
 }
 
-function reliefLog(memory: MemoryBudget, logger: Logger): (relief: Relief) => void {
-  let lastWarning = Number.NEGATIVE_INFINITY;
+function reliefLog(memory: MemoryBudget, failures: FailureLog): (relief: Relief) => void {
   const counts = { refused: 0, ended: 0 };
   return (relief) => {
     counts[relief] += 1;
-    const now = performance.now();
-    if (now - lastWarning < warningInterval) return;
-    lastWarning = now;
-    logger.warn(
+    failures.warn(
+      'memory',
       { heldBytes: memory.bytes, ...counts },
       'Too many bytes are held for clients and servers that do not go on: requests are refused, or what waits is ended. Give the router more memory, or find who sends without reading',
     );
@@ -285,15 +276,15 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
   const limits = { ...defaultServerLimits, ...options.limits };
   const pipelines = new OneAtATime();
   const handle = requestHandler(options);
-  const { random = Math.random } = options;
-  const { goawayChance = 0 } = options;
+  const { goawayChance = 0, random = Math.random } = options;
   let draining = false;
   const { disableHttp2Serving = false, clientCertificateOf } = options;
   const isVerified = (socket: TLSSocket): boolean =>
     clientCertificateOf({ socket }).clientCertificate !== undefined;
   const memory =
     options.heldForOthers === undefined ? memoryForOthers : new MemoryBudget(options.heldForOthers);
-  const logRelief = reliefLog(memory, logger);
+  const failures = new FailureLog({ logger, clock: () => performance.now() });
+  const logRelief = reliefLog(memory, failures);
   memory.onRelief = (relief) => {
     observer?.relieved(relief);
     logRelief(relief);
@@ -315,7 +306,7 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
       pipelines.run(incoming, outgoing, () => handleInput(run, undefined));
     },
   });
-  const connections = new ServerConnections(pipelines, limitConnections(server, limits, logger));
+  const connections = new ServerConnections(pipelines, limitConnections(server, limits, failures));
   server.on('checkExpectation', (incoming, outgoing: ServerResponse) => {
     pipelines.run(incoming, outgoing, () => refuseExpectation(outgoing));
   });
