@@ -2,7 +2,7 @@
  * Bundles the command into `dist/command`: `main.js` with a module for each part that only some calls need, and a single
  * file for each command that the launcher starts by itself. Finding and linking 40 to 80 files took a fifth of the CPU time
  * of `status` and a third of that of `serve`. These files are CommonJS: for an ES module Node reads every export of each of
- * its own modules, which loads more of them (0.02 s). Of the 0.13 s that `status` takes, 0.07 s
+ * its own modules, which loads more of them (0.02 s). Of the time that `status` takes, 0.07 s
  * are Node's own start and the root certificates that it loads with `node:tls`. The package and the image have all of the
  * files: `npm run build`.
  */
