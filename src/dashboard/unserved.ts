@@ -33,9 +33,8 @@ export function unserved({ served, servers }: Pick<RouterStatus, 'served' | 'ser
   return { everything: false, resources };
 }
 
-/** Named at once; the others can be unfolded, and what is beyond counted. */
-const namedAtOnce = 10;
-const namedAtMost = 200;
+/** The table of what differs has them all. */
+const namedAtMost = 20;
 
 /** What requests get no response of a server for that serves it. Empty while there is nothing of the kind. */
 export function unservedSection(
@@ -52,26 +51,19 @@ export function unservedSection(
   const text = everything
     ? 'Every API server is down or cannot be reached: requests get 503.'
     : `${count(resources.length, 'resource is', 'resources are')} served by no healthy server: ${consequence}.`;
-  const rest = resources.slice(namedAtOnce, namedAtMost);
   return html`<section id="unserved" class="card trouble" aria-labelledby="unserved-heading">
 <h2 id="unserved-heading">${badge('bad', 'No healthy server')}</h2>
 <p>${text}</p>
-${resources.length === 0 ? '' : list(resources.slice(0, namedAtOnce))}
 ${
-  rest.length === 0
+  resources.length === 0
     ? ''
-    : html`<details data-key="more-unserved"><summary>${resources.length - namedAtOnce} more</summary>${list(rest)}${
-        resources.length > namedAtMost
-          ? html`<p class="muted">And ${resources.length - namedAtMost} more.</p>`
-          : ''
-      }</details>`
+    : html`<ul class="names">${resources
+        .slice(0, namedAtMost)
+        .map(
+          ({ group, version, resource, subresource }) =>
+            html`<li>${resourceMarkup(resource, subresource, groupVersionString(group, version))}</li>`,
+        )}</ul>`
 }
+${resources.length > namedAtMost ? html`<p class="muted">And ${resources.length - namedAtMost} more.</p>` : ''}
 </section>`;
-}
-
-function list(resources: readonly UnservedResource[]): Markup {
-  return html`<ul class="names">${resources.map(
-    ({ group, version, resource, subresource }) =>
-      html`<li>${resourceMarkup(resource, subresource, groupVersionString(group, version))}</li>`,
-  )}</ul>`;
 }

@@ -55,18 +55,12 @@ export function headings(...texts: readonly string[]): readonly Segment[] {
 }
 
 /** Texts below a heading, each broken where it is longer than the line. Nothing where there are none. */
-export function list(
-  heading: string,
-  texts: readonly string[],
-  width: number,
-  count: number = texts.length,
-): readonly Line[] {
+export function list(heading: string, texts: readonly string[], width: number): readonly Line[] {
   if (texts.length === 0) return [];
-  const more = count > texts.length ? [[`  and ${count - texts.length} more`]] : [];
   const lines = texts.flatMap((text) =>
     wrapped(text, width - 4).map((part, index) => [index === 0 ? '  ' : '    ', part]),
   );
-  return [[{ text: `${heading}:`, style: 'warning' }], ...lines, ...more];
+  return [[{ text: `${heading}:`, style: 'warning' }], ...lines];
 }
 
 export function separated(sections: readonly (readonly Line[])[]): readonly Line[] {
