@@ -53,79 +53,71 @@ interface Place {
   readonly resource: string;
 }
 
-function compared(servedSets: readonly ServedSet[]): Pick<ServedComparison, 'resources' | 'differing'> {
-  const sets = servedSets.map(readSet);
-  const places = placesOf(servedSets);
-  const differing = Map.groupBy(
-    places.flatMap((place) => rowsOf(place, sets).map((row) => ({ group: place.group, row }))),
-    ({ group }) => group,
-  );
+function compared(sets: readonly ServedSet[]): Pick<ServedComparison, 'resources' | 'differing'> {
+  const places = placesOf(sets);
+  // Sorted when only what differs is left: to sort the thousands that do not takes longer than to compare them.
+  const found = places
+    .map((place) => ({ place, rows: rowsOf(place, sets) }))
+    .filter(({ rows }) => rows.length > 0)
+    .sort((left, right) => comparePlaces(left.place, right.place));
   return {
     resources: places.length,
-    differing: [...differing].map(([group, found]) => ({ group, rows: found.map(({ row }) => row) })),
+    differing: [...Map.groupBy(found, ({ place }) => place.group)].map(([group, those]) => ({
+      group,
+      rows: those.flatMap(({ rows }) => rows),
+    })),
   };
 }
 
-/** A served set with maps, so that a resource called `constructor` is a name like any other. */
-interface ReadSet {
-  readonly versions: ReadonlyMap<string, ReadonlySet<string>>;
-  /** By name and version; `undefined`: nothing is known of subresources. */
-  readonly subresources: ReadonlyMap<string, ReadonlyMap<string, ReadonlySet<string>>> | undefined;
-}
-
-function readSet({ storageVersions, subresources }: ServedSet): ReadSet {
-  const versions = new Map(Object.entries(storageVersions).map(([name, served]) => [name, new Set(served)]));
-  if (subresources === undefined) return { versions, subresources: undefined };
-  const known = Object.entries(subresources).map(
-    ([name, byVersion]) =>
-      [
-        name,
-        new Map(Object.entries(byVersion).map(([version, names]) => [version, new Set(names)])),
-      ] as const,
+function comparePlaces(left: Place, right: Place): number {
+  return (
+    compareNames(left.group, right.group) ||
+    compareNames(left.resource, right.resource) ||
+    compareVersionPriority(left.version, right.version)
   );
-  return { versions, subresources: new Map(known) };
 }
 
 function placesOf(sets: readonly ServedSet[]): readonly Place[] {
   const places = new Map<string, Place>();
   for (const { storageVersions } of sets) {
     for (const [name, versions] of Object.entries(storageVersions)) {
-      const parsed = parseStorageVersionName(name);
-      if (parsed === undefined) continue;
-      for (const version of versions)
-        places.set(JSON.stringify([name, version]), { name, version, ...parsed });
+      for (const version of versions) {
+        // Neither has a slash in it.
+        const key = `${name}/${version}`;
+        const parsed = places.has(key) ? undefined : parseStorageVersionName(name);
+        if (parsed !== undefined) places.set(key, { name, version, ...parsed });
+      }
     }
   }
-  return [...places.values()].sort(
-    (left, right) =>
-      compareNames(left.group, right.group) ||
-      compareNames(left.resource, right.resource) ||
-      compareVersionPriority(left.version, right.version),
-  );
+  return [...places.values()];
 }
 
-function rowsOf({ name, version, resource }: Place, sets: readonly ReadSet[]): readonly DifferingRow[] {
-  const served = sets.map(({ versions }) => versions.get(name)?.has(version) === true);
+function rowsOf({ name, version, resource }: Place, sets: readonly ServedSet[]): readonly DifferingRow[] {
+  const served = sets.map(({ storageVersions }) => own(storageVersions, name)?.includes(version) === true);
   const rows: DifferingRow[] = [];
   if (served.includes(false)) {
     const cells = served.map((isServed): DifferingRow['cells'][number] => (isServed ? 'served' : 'missing'));
     rows.push({ version, resource, subresource: '', cells });
   }
-  const serving = sets.filter((_, index) => served[index]);
-  const subresources = new Set(
-    serving.flatMap((set) => [...(set.subresources?.get(name)?.get(version) ?? [])]),
-  );
-  for (const subresource of [...subresources].sort(compareNames)) {
-    const cellOf = (set: ReadSet, index: number): DifferingRow['cells'][number] => {
-      if (served[index] !== true) return 'missing';
-      if (set.subresources === undefined) return 'unknown';
-      return set.subresources.get(name)?.get(version)?.has(subresource) === true ? 'served' : 'missing';
-    };
-    const cells = sets.map(cellOf);
-    // Where the resource itself is missing its row says so already.
-    if (cells.some((cell, index) => cell === 'missing' && served[index] === true)) {
-      rows.push({ version, resource, subresource, cells });
-    }
+  /** `undefined`: it is not served there, or nothing is known of subresources. */
+  const below = sets.map(({ subresources }, index) => {
+    if (served[index] !== true || subresources === undefined) return undefined;
+    return own(own(subresources, name) ?? {}, version) ?? [];
+  });
+  const names = new Set(below.flatMap((listed) => listed ?? []));
+  // Where the resource itself is missing its row says so already.
+  const differing = [...names].filter((each) => below.some((listed) => listed?.includes(each) === false));
+  for (const subresource of differing.sort(compareNames)) {
+    const cells = below.map((listed, index): DifferingRow['cells'][number] => {
+      if (listed === undefined) return served[index] === true ? 'unknown' : 'missing';
+      return listed.includes(subresource) ? 'served' : 'missing';
+    });
+    rows.push({ version, resource, subresource, cells });
   }
   return rows;
+}
+
+/** A resource called `constructor` is a name like any other. */
+function own<Value>(members: Readonly<Record<string, Value>>, name: string): Value | undefined {
+  return Object.hasOwn(members, name) ? members[name] : undefined;
 }
