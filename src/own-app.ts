@@ -144,7 +144,14 @@ function ownPaths(
       return Response.json(explanation, { headers });
     const { explanationText } = await import('./dashboard/wording/explanation-text.ts');
     const text = explanationText({ method, url }, explanation, source.current(), options.local?.id);
-    return new Response(text, { headers: { ...headers, 'content-type': 'text/plain; charset=utf-8' } });
+    return new Response(text, {
+      headers: {
+        ...headers,
+        'content-type': 'text/plain; charset=utf-8',
+        // The URL in it is the caller's: no browser is to take it for a page.
+        'x-content-type-options': 'nosniff',
+      },
+    });
   });
   const pageState = (): PageState => ({
     status: status(),

@@ -75,6 +75,7 @@ test('explain is a text for people who ask for one', async () => {
     });
   const text = await ask('/api/v1/pods?x=\u001b', 'text/plain');
   assert.equal(text.headers.get('content-type'), 'text/plain; charset=utf-8');
+  assert.equal(text.headers.get('x-content-type-options'), 'nosniff');
   assert.match(
     await text.text(),
     new RegExp(`^Request: +GET /api/v1/pods\\?x=\\?$[^]*^Seen from: +${localId}$`, 'm'),

@@ -38,6 +38,8 @@ describe('explain, of a running router', () => {
       '{"method":"GET","url":"/apis/apps/v1/deployments","headers":{"a":"b"}}',
       '{"method":"GET","url":"*"}',
       '{',
+      `{"method":"GET","url":"/${'x'.repeat(70_000)}"}`,
+      '{"method":"GET","url":"/version"}',
     ]);
     assert.equal(code, 1);
     assert.match(errors, /^note: as https:/);
@@ -48,8 +50,9 @@ describe('explain, of a running router', () => {
     assert.deepEqual(Object.keys(lines[0]), ['requestInfo', 'decision', 'reason', 'candidates']);
     assert.deepEqual(
       lines.map(({ decision, line }) => decision ?? line),
-      ['peer', 'refused', 3],
+      ['peer', 'refused', 3, 4, 'local'],
     );
+    assert.match(lines[3].error, /returned 400: .* longer than 65536 bytes/);
   });
 
   it('says why the router does not tell, and refuses two sources', async (context) => {

@@ -220,25 +220,37 @@ function explainerBy(
 }
 
 /**
- * Explains requests given as JSON lines, one JSON line each. A line that cannot be read results in
- * `{"line":…,"error":…}` and exit code 1 at the end; the lines after it are explained all the same.
+ * Explains requests given as JSON lines, one JSON line each. A line that cannot be read, or that the router refuses to explain,
+ * results in `{"line":…,"error":…}` and exit code 1 at the end; the lines after it are explained all the same.
  */
 async function explainLines(context: CommandContext, explain: Explainer['explain']): Promise<ExitCode> {
   let number = 0;
   let failed = false;
+  const explainLine = async (text: string): Promise<object> => {
+    const request = v.safeParse(requestLine, text);
+    if (request.success) {
+      try {
+        return { ...(await explain(request.output)), notes: undefined, trace: undefined };
+      } catch (error) {
+        // A router that could not be asked, which has a cause, cannot be asked about the next one either.
+        if (!(error instanceof CommandFailure) || error.cause !== undefined) throw error;
+        failed = true;
+        return { line: number, error: error.message };
+      }
+    }
+    failed = true;
+    return { line: number, error: request.issues[0].message };
+  };
   const explainAll = async (lines: readonly string[]): Promise<void> => {
     let output = '';
-    for (const text of lines) {
-      number += 1;
-      if (text.trim() === '') continue;
-      const request = v.safeParse(requestLine, text);
-      failed ||= !request.success;
-      const result = request.success
-        ? { ...(await explain(request.output)), notes: undefined, trace: undefined }
-        : { line: number, error: request.issues[0].message };
-      output += `${JSON.stringify(result)}\n`;
+    try {
+      for (const text of lines) {
+        number += 1;
+        if (text.trim() !== '') output += `${JSON.stringify(await explainLine(text))}\n`;
+      }
+    } finally {
+      await context.writeOutput(output);
     }
-    await context.writeOutput(output);
   };
   const decoder = new TextDecoder();
   let rest = '';

@@ -30,7 +30,7 @@ const explanation = v.pipe(v.string(), v.parseJson(), v.looseObject({ notes: v.a
 
 /** @throws {CommandFailure} exit code 1 when the router does not tell */
 export async function readExplanation(connection: RouterConnection, request: RequestToExplain) {
-  const read = v.safeParse(explanation, await readExplanationText(connection, request, 'application/json'));
+  const read = v.safeParse(explanation, await readExplanationAs('application/json', connection, request));
   if (!read.success) throw noRouter(connection);
   return read.output;
 }
@@ -38,8 +38,17 @@ export async function readExplanation(connection: RouterConnection, request: Req
 /** As people read it. @throws {CommandFailure} exit code 1 when the router does not tell */
 export async function readExplanationText(
   connection: RouterConnection,
+  request: RequestToExplain,
+): Promise<string> {
+  const text = await readExplanationAs('text/plain', connection, request);
+  if (!text.startsWith('Request:')) throw noRouter(connection);
+  return text;
+}
+
+async function readExplanationAs(
+  mediaType: string,
+  connection: RouterConnection,
   { method, url }: RequestToExplain,
-  mediaType = 'text/plain',
 ): Promise<string> {
   const response = await ask(connection, `v1/explain?${new URLSearchParams({ method, url })}`, mediaType);
   if (response.status !== 200) throw notTold(connection, response);
@@ -76,6 +85,7 @@ function nameOf({ origin, from }: RouterConnection): string {
 const advice: Readonly<Partial<Record<number, string>>> = {
   403: 'bind the caller to the ClusterRole mixed-version-proxy-monitor, or to cluster-admin',
   404: 'it has no such path: is it an API server?',
+  431: 'the URL is too long to be asked about',
 };
 
 function notTold(connection: RouterConnection, { status, text }: HttpsResponse): CommandFailure {
@@ -87,9 +97,9 @@ function notTold(connection: RouterConnection, { status, text }: HttpsResponse):
 
 const statusMessage = v.pipe(v.string(), v.parseJson(), v.object({ message: v.string() }));
 
-/** What a router says itself (metav1.Status): whom it refuses, or that it cannot tell yet. */
+/** What a router says itself (metav1.Status): what or whom it refuses, or that it cannot tell yet. */
 function ownReason(status: number, text: string): string | undefined {
-  if (status !== 403 && status !== 503) return undefined;
+  if (![400, 403, 503].includes(status)) return undefined;
   const parsed = v.safeParse(statusMessage, text);
   return parsed.success ? printable(parsed.output.message) : undefined;
 }
