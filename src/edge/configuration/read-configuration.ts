@@ -9,8 +9,10 @@ import type { DurableObjectNamespace, Fetcher } from '../platform/bindings.ts';
 import type { SnapshotConfiguration, WorkerConfiguration } from './configuration.ts';
 import { binding, EnvironmentReader, flag, json, jsonText, text } from './environment-reader.ts';
 
-const arrayOf = <Item extends v.GenericSchema>(what: string, item: Item) =>
-  v.pipe(json, v.array(item, `must be a JSON array of ${what}`));
+const arrayOf = <Item extends v.GenericSchema>(what: string, item: (message: string) => Item) => {
+  const message = `must be a JSON array of ${what}`;
+  return v.pipe(json, v.array(item(message), message));
+};
 const choice = <const Choices extends readonly string[]>(...choices: Choices) =>
   v.picklist(choices, `must be one of ${choices.join(', ')}`);
 const preferredVersion = v.custom<PreferredVersion>(
@@ -105,8 +107,14 @@ async function readSnapshotKeys(reader: EnvironmentReader): Promise<PinnedKeySet
 }
 
 function readAddressPolicy(reader: EnvironmentReader) {
-  const allowedCidrs = reader.read('PEER_CIDRS', arrayOf('texts', text));
-  const allowedPorts = reader.read('PEER_PORTS', arrayOf('numbers', v.number('must be numbers')));
+  const allowedCidrs = reader.read(
+    'PEER_CIDRS',
+    arrayOf('texts', (message) => v.string(message)),
+  );
+  const allowedPorts = reader.read(
+    'PEER_PORTS',
+    arrayOf('numbers', (message) => v.number(message)),
+  );
   const allowLoopbackPeers = reader.read('ALLOW_LOOPBACK_PEERS', flag);
   try {
     return createAddressPolicy({ allowedCidrs, allowedPorts, allowLoopbackPeers });
