@@ -85,14 +85,20 @@ const bashInZsh = 'autoload -U +X bashcompinit && bashcompinit\n';
 /** For bash 4 and later, and for zsh. Names of commands, flags and choices hold nothing that a shell would read. */
 function bashCompletion(commands: readonly CompletedCommand[]): string {
   return `# completion for mixed-version-proxy
+_mixed_version_proxy_offer() {
+  local word
+  while read -r word; do COMPREPLY+=("$prefix$word"); done < <(compgen "$@" -- "$current")
+}
 _mixed_version_proxy() {
-  local current="\${COMP_WORDS[COMP_CWORD]}" previous="\${COMP_WORDS[COMP_CWORD-1]}" command="\${COMP_WORDS[1]}" IFS=$'\\n'
+  local current="\${COMP_WORDS[COMP_CWORD]}" previous="\${COMP_WORDS[COMP_CWORD-1]}" command="\${COMP_WORDS[1]}" prefix='' IFS=$'\\n'
   COMPREPLY=()
-  # bash makes a word of its own of the = in --flag=value.
+  # bash makes a word of its own of the = in --flag=value, zsh does not.
   if [[ $current == '=' ]]; then
     current=''
   elif [[ $previous == '=' ]]; then
     previous="\${COMP_WORDS[COMP_CWORD-2]}"
+  elif [[ $current == --*=* ]]; then
+    previous="\${current%%=*}" prefix="\${current%%=*}=" current="\${current#*=}"
   fi
   if ((COMP_CWORD == 1)); then
     ${oneOf(commands.map(({ name }) => name))}
@@ -117,7 +123,7 @@ complete -F _mixed_version_proxy mixed-version-proxy
 
 /** A line for each: files have spaces in their names. */
 function oneOf(words: readonly string[]): string {
-  return `COMPREPLY=($(compgen -W $'${words.join('\\n')}' -- "$current"))`;
+  return `_mixed_version_proxy_offer -W $'${words.join('\\n')}'`;
 }
 
 function flagCases({ name, flags }: CompletedCommand): readonly string[] {
@@ -137,5 +143,5 @@ function replyWith(value: CompletedValue): string {
   if (value.kind === 'choice') return `${oneOf(value.choices)};`;
   if (value.kind !== 'file' && value.kind !== 'directory') return '';
   const action = value.kind === 'file' ? '-f' : '-d';
-  return `compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen ${action} -- "$current"));`;
+  return `compopt -o filenames 2>/dev/null; _mixed_version_proxy_offer ${action};`;
 }
