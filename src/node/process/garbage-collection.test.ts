@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
+import { usableMemory } from '../exchange/serving-limits.ts';
+import { giveBackFreedMemory } from './garbage-collection.ts';
 
 /** Runs a script in a process of its own, in this directory. */
 function run(script: string, flags: readonly string[] = []): { stdout: string; stderr: string } {
@@ -67,3 +70,40 @@ test('memory that native code has freed below what is still in use goes back to 
   assert.equal(kept, 2_000);
   assert.ok(given >= 150, stdout);
 });
+
+for (const { takes, freed, calls, what } of [
+  { takes: 0, freed: 0, calls: 12, what: 'that costs nothing' },
+  { takes: 15, freed: usableMemory / 16, calls: 12, what: 'that gives back much' },
+  { takes: 15, freed: 0, calls: 1, what: 'that stops the event loop for little' },
+]) {
+  test(`beyond half of the memory a call ${what} comes ${calls} times a minute`, async (context) => {
+    context.mock.timers.enable({ apis: ['setInterval'] });
+    let taken = 0;
+    let count = 0;
+    const give = () => {
+      count++;
+      taken -= freed;
+      const end = performance.now() + takes;
+      while (performance.now() < end);
+    };
+    const stop = giveBackFreedMemory(
+      async () => give,
+      () => taken,
+    );
+    context.after(stop);
+    const look = async () => {
+      context.mock.timers.tick(5_000);
+      await setImmediate();
+    };
+    await look();
+    assert.equal(count, 0, 'less than half is taken');
+    for (let seconds = 0; seconds < 60; seconds += 5) {
+      taken = usableMemory * 0.6;
+      await look();
+    }
+    assert.equal(count, calls);
+    taken = usableMemory * 0.6;
+    await look();
+    assert.equal(count, calls + 1);
+  });
+}
