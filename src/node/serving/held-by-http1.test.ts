@@ -90,6 +90,27 @@ describe('lines of whole heads that Node’s parser keeps', () => {
     }
   });
 
+  test('a client that goes on asking is not cut for what its parser keeps: idle ones are', async (context) => {
+    const { port } = await startServer(context, echo, { heldForOthers: 3_000_000, limits });
+    const client = await rawClient(context, port);
+    client.write(withLarge('first', 5));
+    await readUntil(client, '/first');
+    const idle: TLSSocket[] = [];
+    for (let index = 0; index < 30; index++) {
+      const other = await rawClient(context, port);
+      other.on('error', () => {});
+      idle.push(other);
+      const answered = once(other, 'data');
+      other.write(withLarge('idle', 0));
+      await answered;
+      client.write(request(`then-${index}`));
+      await readUntil(client, `/then-${index}`);
+    }
+    await eventually(() => idle.some(({ destroyed }) => destroyed));
+    assert.equal(idle.at(-1)?.destroyed, false);
+    assert.equal(client.destroyed, false);
+  });
+
   test('of closed connections at most one parser is kept', async (context) => {
     const parsers: WeakRef<object>[] = [];
     const { port } = await startServer(context, echo, {

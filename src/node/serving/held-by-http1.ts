@@ -145,6 +145,7 @@ class Http1Connection implements Holder {
     let bytes = url.length;
     for (const length of this.#inParser) bytes += length;
     this.#parser.set(bytes > uncountedInParser ? bytes : 0);
+    this.#parser.progressed();
   }
 
   check(): void {
@@ -161,6 +162,8 @@ class Http1Connection implements Holder {
     if (socket.bytesWritten === this.#written) return;
     this.#written = socket.bytesWritten;
     this.#content.progressed();
+    // What flows is not cut for what its head has left behind: idle connections go first.
+    this.#parser.progressed();
   }
 
   /** Of the head only what is needed until the end of the response is kept: a watch may last for hours. */
