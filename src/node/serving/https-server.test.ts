@@ -106,6 +106,13 @@ test('a new pair for a name is used for new connections', async (context) => {
   assert.equal(await shownTo(port, 'name.example'), 'new');
 });
 
+test('a pair whose certificate names nobody at the start is used once it names somebody', async (context) => {
+  const { port, server } = await serve(context, [await pairOf('10.0.0.1', [])]);
+  assert.equal(await shownTo(port, 'name.example'), 'router');
+  server.setSecureContext({ ...servingTls, namedPairs: [await pairOf('name.example', [])] });
+  assert.equal(await shownTo(port, 'name.example'), 'name.example');
+});
+
 test('an unusable pair changes nothing', async (context) => {
   const { port, server } = await serve(context, [await pairOf('old', [], 'name.example')]);
   const next = { ...(await pairOf('new', [], 'name.example')), key: 'none' };

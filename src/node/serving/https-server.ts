@@ -150,8 +150,8 @@ export function newHttpsServer(
   };
   try {
     let named = namedContexts(tls);
-    // Left out where no pair has a name: with it Node asks at every handshake.
-    if (named.size > 0) options.SNICallback = (name, done) => done(null, certificateFor(name, named));
+    // Left out without pairs: with it Node asks at every handshake. A pair without names may have some when it is replaced.
+    if (tls.namedPairs?.length) options.SNICallback = (name, done) => done(null, certificateFor(name, named));
     const server = createServer(options, onRequest);
     // There is no option for it. Without it Node refuses the 1,000th line (measured).
     server.maxHeadersCount = limits.maximumHeaderLines;
