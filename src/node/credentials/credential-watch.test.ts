@@ -143,6 +143,18 @@ describe('watched files', () => {
     assert.deepEqual(applied, ['c']);
   });
 
+  it('that are as they were are not told as wrong while they are read', async () => {
+    const { disk, reloader, state } = setup();
+    disk.set('/one', 'b');
+    await reloader.check();
+    const differing = () => state()?.files.map(({ differs }) => differs);
+    assert.deepEqual(differing(), [true, false]);
+    const checked = reloader.check();
+    await Promise.resolve();
+    assert.deepEqual(differing(), [true, false]);
+    await checked;
+  });
+
   it('of one group do not hold up those of another', async () => {
     const { disk, reloader } = setup();
     const applied: string[] = [];

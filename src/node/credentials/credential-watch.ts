@@ -129,13 +129,13 @@ export class FileReloader {
   async #take(state: FileGroupState): Promise<string | undefined> {
     const { group, files } = state;
     const readings = await Promise.allSettled(
-      files.map(async (inUse) => {
-        inUse.differs = true;
-        const text = await this.#text(inUse.file);
-        inUse.differs = text !== inUse.text;
-        return { inUse, text };
-      }),
+      files.map(async (inUse) => ({ inUse, text: await this.#text(inUse.file) })),
     );
+    // Not before all are read: meanwhile the status tells the last error of those that differ.
+    for (const [index, inUse] of files.entries()) {
+      const reading = readings[index];
+      inUse.differs = reading?.status !== 'fulfilled' || reading.value.text !== inUse.text;
+    }
     try {
       const read = readings.map((reading) => {
         if (reading.status === 'rejected') throw reading.reason;
@@ -210,7 +210,16 @@ export class CredentialWatch {
   /** Looks every ten seconds. */
   start(): void {
     void this.#remind();
-    this.#timer = setInterval(() => void this.reload(), interval).unref();
+    let isLooking = false;
+    const look = async (): Promise<void> => {
+      // A file system may hang for hours: looks must not pile up.
+      if (isLooking) return;
+      isLooking = true;
+      await this.reload().finally(() => {
+        isLooking = false;
+      });
+    };
+    this.#timer = setInterval(() => void look(), interval).unref();
   }
 
   async reload(): Promise<void> {
