@@ -34,6 +34,12 @@ describe('keygen', () => {
     assert.ok(!text.includes('"d"'));
   });
 
+  it('says so where a file system takes no directory', async () => {
+    const { code, errors } = await runCommand(new Map(), ['keygen', '--out', '/proc/1/x/y']);
+    assert.equal(code, 1);
+    assert.match(errors, /cannot write to \/proc\/1\/x\/y: /);
+  });
+
   it('never overwrites a private key', async () => {
     const before = await readFile(privateKey(), 'utf8');
     const publicBefore = await readFile(publicKeys(), 'utf8');

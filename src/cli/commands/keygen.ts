@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir, readFile, rm } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
+import { mkdir, readFile, rm, stat } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
 import type { JWK } from 'jose';
 import { choice, directory, section, setting } from '../../node/configuration/setting-types.ts';
 import { replaceFile, writeNewFile } from '../../node/files/write-whole-file.ts';
@@ -61,7 +61,7 @@ export async function generateKeyFiles(directory: string, algorithm: SnapshotAlg
   const publicPath = join(directory, publicKeysFile);
   const { kid, privateJwk, publicJwk } = await generateSigningKey(algorithm);
   try {
-    await mkdir(directory, { recursive: true, mode: 0o700 });
+    await makeDirectory(resolve(directory));
     const known = await readPublicKeys(publicPath);
     // Never over another one: checking first and writing later would leave a gap for another run to fall into.
     await writeNewFile(privatePath, jsonText(privateJwk));
@@ -83,6 +83,20 @@ export async function generateKeyFiles(directory: string, algorithm: SnapshotAlg
       : `cannot write to ${directory}: ${fileErrorMessage(cause)}`;
     throw new CommandFailure(1, [reason], { cause });
   }
+}
+
+/**
+ * With those above it. `recursive` would loop for ever where a file system has ENOENT for a directory whose parent is there
+ * (/proc, autofs; Node 26.10).
+ */
+async function makeDirectory(path: string): Promise<void> {
+  const isThere = await stat(path).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
+  if (isThere) return;
+  await makeDirectory(dirname(path));
+  await mkdir(path, { mode: 0o700 });
 }
 
 async function readPublicKeys(path: string): Promise<readonly JWK[]> {
