@@ -13,7 +13,8 @@ const limits = { responseTimeout: 10_000, longestResponse: 2 * sealedSnapshotLim
 /** @throws {CommandFailure} exit code 1 when the router does not tell. */
 export async function readStatus(connection: RouterConnection): Promise<RouterStatus> {
   const response = await ask(connection, 'v1/status');
-  if (response.status !== 200) throw notTold(connection, response);
+  const role = 'the ClusterRole mixed-version-proxy-monitor, or to cluster-admin';
+  if (response.status !== 200) throw notTold(connection, response, role);
   const told = parseRouterStatus(response.text);
   if (told === undefined) throw noRouter(connection);
   return told;
@@ -51,7 +52,8 @@ async function readExplanationAs(
   { method, url }: RequestToExplain,
 ): Promise<string> {
   const response = await ask(connection, `v1/explain?${new URLSearchParams({ method, url })}`, mediaType);
-  if (response.status !== 200) throw notTold(connection, response);
+  const role = 'cluster-admin, or to a ClusterRole that allows the path';
+  if (response.status !== 200) throw notTold(connection, response, role);
   return response.text;
 }
 
@@ -83,13 +85,18 @@ function nameOf({ origin, from }: RouterConnection): string {
 }
 
 const advice: Readonly<Partial<Record<number, string>>> = {
-  403: 'bind the caller to the ClusterRole mixed-version-proxy-monitor, or to cluster-admin',
   404: 'it has no such path: is it an API server?',
   431: 'the URL is too long to be asked about',
 };
 
-function notTold(connection: RouterConnection, { status, text }: HttpsResponse): CommandFailure {
-  const known = status === 401 ? unauthorized(connection) : advice[status];
+/** @param role that a caller needs */
+function notTold(
+  connection: RouterConnection,
+  { status, text }: HttpsResponse,
+  role: string,
+): CommandFailure {
+  const forbidden = `bind the caller to ${role}`;
+  const known = status === 401 ? unauthorized(connection) : { ...advice, 403: forbidden }[status];
   const reasons = [ownReason(status, text), known].filter((reason) => reason !== undefined);
   const reason = reasons.length === 0 ? 'see its log' : reasons.join(': ');
   return new CommandFailure(1, [`${nameOf(connection)} returned ${status}: ${reason}`]);
