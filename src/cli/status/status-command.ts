@@ -40,7 +40,7 @@ export const statusCommand: Command = {
     },
     {
       comment: 'One router of several, with every resource that differs.',
-      line: 'status --kubeconfig admin.conf --server https://10.0.0.1:7443 -o wide',
+      line: ['status --kubeconfig admin.conf', '--server https://10.0.0.1:7443 -o wide'],
     },
     {
       comment: 'Whether the routers of all servers are ready and agree.',
