@@ -131,7 +131,7 @@ describe('the launcher of an installed package', () => {
     if (older !== undefined) assert.match(errors, /Node\.js 26 or newer is needed, this is v\d+/);
   });
 
-  it('runs what was built, and ends with its exit code', async () => {
+  it('runs what was built, ends with its exit code, and says why it failed', async () => {
     const platform = `node-linux-${process.arch}`;
     await symlink(join(root, 'node_modules', platform), join(directory, 'node_modules', platform));
     const built = join(directory, 'node_modules', 'mixed-version-proxy', 'dist', 'command');
@@ -149,6 +149,13 @@ describe('the launcher of an installed package', () => {
       const { code, output } = await run(installed, words);
       assert.equal(code, 7);
       assert.deepEqual(JSON.parse(output), [file, ...words]);
+      const done = `Promise.reject('broken')`;
+      await writeFile(
+        join(built, file),
+        file.endsWith('.cjs') ? `exports.done = ${done}` : `export const done = ${done}`,
+      );
+      const failed = await run(installed, words);
+      assert.deepEqual([failed.code, failed.errors], [1, 'mixed-version-proxy: broken\n']);
     }
   });
 });
