@@ -14,6 +14,7 @@ import { type HealthCheck, healthEndpoints, reportHealth, routerHealthChecks } f
 import type { RouterHistory } from './own-paths/history/router-history.ts';
 import { type MetricsSource, metricsEndpoints } from './own-paths/metrics-endpoints.ts';
 import { type RouterStatusOptions, routerStatus } from './own-paths/status/router-status.ts';
+import { servedComparison } from './own-paths/status/served-comparison.ts';
 import type { RouterStatus } from './own-paths/status/status-schema.ts';
 import { explainHere, type RequestToExplain } from './proxy/explain.ts';
 import type { MiddlewareOptions } from './proxy/middleware.ts';
@@ -109,7 +110,11 @@ function ownPaths(
   readinessChecks: readonly HealthCheck[],
 ): Hono<HandlerEnvironment> {
   const { routingTable: source, health, history, clock } = options;
-  const status = () => routerStatus(options, readiness(readinessChecks), clock());
+  const status = async () => {
+    const table = source.current();
+    if (table !== undefined) await servedComparison(table).inSlices();
+    return routerStatus(options, readiness(readinessChecks), clock());
+  };
   const explain = (request: RequestToExplain) => explainHere(request, source.current(), options);
   const app = new Hono<HandlerEnvironment>();
 
@@ -127,7 +132,7 @@ function ownPaths(
   app.get('/v1/snapshot', tellAddress, ({ var: { inbound } }) =>
     getSnapshot(firstHeader(inbound.headers, 'accept'), source),
   );
-  app.get('/v1/status', () => Response.json(status()));
+  app.get('/v1/status', async () => Response.json(await status()));
   app.get('/v1/history', () =>
     history === undefined
       ? statusResponse('NotFound', 'this runtime keeps no history: a process of its own does')
@@ -153,8 +158,8 @@ function ownPaths(
       },
     });
   });
-  const pageState = (): PageState => ({
-    status: status(),
+  const pageState = async (): Promise<PageState> => ({
+    status: await status(),
     lastProbe: (id) => health?.report(id)?.lastProbe,
     history: history?.view(),
     now: clock(),

@@ -9,7 +9,7 @@ import { hostnamesOf } from './wording/display-names.ts';
 import type { Markup } from './wording/markup.ts';
 
 export interface StatusPageSources {
-  readonly state: () => PageState;
+  readonly state: () => Promise<PageState>;
   readonly explain: (request: RequestToExplain) => Explanation;
   /** `Accept-Encoding` of the request. */
   readonly acceptEncoding?: string | undefined;
@@ -36,11 +36,14 @@ export async function statusPage(
       // The page's own links are relative.
       return new Response(null, { status: 308, headers: { location: `${ownPathsPrefix}/` } });
     case `${ownPathsPrefix}/`:
-      return respond(pageDocument(state(), explained), await pageHeaders(clientStyle, clientScript));
+      return respond(pageDocument(await state(), explained), await pageHeaders(clientStyle, clientScript));
     case `${ownPathsPrefix}/live`:
-      return respond(liveFragment(state(), generationOf(query['generation']), explained), fragmentHeaders);
+      return respond(
+        liveFragment(await state(), generationOf(query['generation']), explained),
+        fragmentHeaders,
+      );
     case `${ownPathsPrefix}/explanation`: {
-      const now = state();
+      const now = await state();
       return respond(explanationFragment(explained, now, hostnamesOf(now.status)), fragmentHeaders);
     }
     default:

@@ -84,7 +84,7 @@ export function routerStatus(
       departedAt: listed.get(id)?.departedAt ?? null,
       health: healthStatus(health?.report(id), now),
     })),
-    served: table === undefined ? null : servedComparison(table),
+    served: table === undefined ? null : servedComparison(table).now(),
     documents: documentProblems(table, reading !== undefined),
     certificates: credentialFiles.certificates(),
     keyFiles: credentialFiles.keyFiles(),

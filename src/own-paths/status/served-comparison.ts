@@ -2,23 +2,24 @@ import { parseStorageVersionName } from '../../apimachinery/group-version.ts';
 import { compareServerVersions } from '../../apimachinery/server-version.ts';
 import { compareVersionPriority } from '../../apimachinery/version-priority.ts';
 import { compareNames } from '../../runtime/compare-names.ts';
+import { SharedWork, type Steps } from '../../runtime/shared-work.ts';
 import type { ServedSet, Snapshot } from '../../snapshot/format/schema.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import type { DifferingRow, ServedComparison } from './status-schema.ts';
 
-/** Made once for each snapshot: every open page asks every two seconds, on the thread that forwards requests. */
-const made = new WeakMap<Snapshot, ServedComparison>();
+const known = new WeakMap<Snapshot, SharedWork<ServedComparison>>();
 
-export function servedComparison(table: RoutingTable): ServedComparison {
-  const known = made.get(table.snapshot);
-  if (known !== undefined) return known;
-  const columns = columnsOf(table);
-  const comparison = {
-    columns: columns.map(({ version = null, servers }) => ({ version, servers })),
-    ...compared(columns.map(({ set }) => set)),
-  };
-  made.set(table.snapshot, comparison);
+/** Once for each snapshot, and in slices: every open page asks every two seconds, on the thread that forwards requests. */
+export function servedComparison(table: RoutingTable): SharedWork<ServedComparison> {
+  const comparison = known.get(table.snapshot) ?? new SharedWork(comparisonSteps(table));
+  known.set(table.snapshot, comparison);
   return comparison;
+}
+
+function* comparisonSteps(table: RoutingTable): Steps<ServedComparison> {
+  const columns = columnsOf(table);
+  const compared = yield* comparedSteps(columns.map(({ set }) => set));
+  return { columns: columns.map(({ version = null, servers }) => ({ version, servers })), ...compared };
 }
 
 interface Column {
@@ -53,13 +54,21 @@ interface Place {
   readonly resource: string;
 }
 
-function compared(sets: readonly ServedSet[]): Pick<ServedComparison, 'resources' | 'differing'> {
-  const places = placesOf(sets);
+/** Names of resources between two ends of a slice: less than a millisecond of work. */
+const namesInStep = 64;
+
+function* comparedSteps(
+  sets: readonly ServedSet[],
+): Steps<Pick<ServedComparison, 'resources' | 'differing'>> {
+  const places = yield* placesOf(sets);
   // Sorted when only what differs is left: to sort the thousands that do not takes longer than to compare them.
-  const found = places
-    .map((place) => ({ place, rows: rowsOf(place, sets) }))
-    .filter(({ rows }) => rows.length > 0)
-    .sort((left, right) => comparePlaces(left.place, right.place));
+  const found: { readonly place: Place; readonly rows: readonly DifferingRow[] }[] = [];
+  for (const [index, place] of places.entries()) {
+    if (index % namesInStep === 0) yield;
+    const rows = rowsOf(place, sets);
+    if (rows.length > 0) found.push({ place, rows });
+  }
+  found.sort((left, right) => comparePlaces(left.place, right.place));
   return {
     resources: places.length,
     differing: [...Map.groupBy(found, ({ place }) => place.group)].map(([group, those]) => ({
@@ -77,10 +86,11 @@ function comparePlaces(left: Place, right: Place): number {
   );
 }
 
-function placesOf(sets: readonly ServedSet[]): readonly Place[] {
+function* placesOf(sets: readonly ServedSet[]): Steps<readonly Place[]> {
   const places = new Map<string, Place>();
   for (const { storageVersions } of sets) {
-    for (const [name, versions] of Object.entries(storageVersions)) {
+    for (const [index, [name, versions]] of Object.entries(storageVersions).entries()) {
+      if (index % namesInStep === 0) yield;
       for (const version of versions) {
         // Neither has a slash in it.
         const key = `${name}/${version}`;

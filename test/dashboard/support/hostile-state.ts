@@ -32,7 +32,7 @@ export function hostileSources(): StatusPageSources & { readonly fields: readonl
   );
   const servers = [one, other].filter((server) => server !== undefined);
   return {
-    state: () => ({
+    state: async () => ({
       status: hostileStatus(servers, hostile),
       lastProbe: () => ({ outcome: 'unreachable', agoMilliseconds: 0, milliseconds: 5 }),
       history: hostileHistory(hostile),
