@@ -1,3 +1,5 @@
+import { compareNames } from '../runtime/compare-names.ts';
+
 const serverVersion = /^v?(\d+)\.(\d+)(?:\.(\d+))?(?:-([0-9A-Za-z.-]+))?(?:\+.*)?$/;
 
 /** `1.36` of `v1.36.2-gke.100`; `undefined` for what cannot be read. */
@@ -26,10 +28,5 @@ export function compareServerVersions(left: string | undefined, right: string | 
 function comparePreReleases(left: string | undefined, right: string | undefined): number {
   if (left === undefined || right === undefined)
     return Number(left === undefined) - Number(right === undefined);
-  const [one, other] = [withLongNumbers(left), withLongNumbers(right)];
-  return one === other ? 0 : one < other ? -1 : 1;
-}
-
-function withLongNumbers(text: string): string {
-  return text.replaceAll(/\d+/g, (digits) => digits.padStart(16, '0'));
+  return compareNames(left, right);
 }
