@@ -37,7 +37,6 @@ export type {
   DecisionContext,
   DecisionReason,
   PreferredVersion,
-  PreferredVersionOptions,
 } from './routing/decision.ts';
 export type { Logger } from './runtime/logger.ts';
 export { createAddressPolicy } from './snapshot/addresses/address-policy.ts';

@@ -30,7 +30,7 @@ export const codeUnions: readonly CodeUnion[] = [
       CustomResource: 'Served through a CustomResourceDefinition: local.',
       ServedByPeer: 'The local server does not serve it, the candidates do.',
       PreferredVersion:
-        'Servers of several versions serve it and understand it differently: one of the preferred version answers (`--preferred-version`). As a refusal: only servers of older versions are left, and `--preferred-version-required` keeps a write from them (503).',
+        'Servers of several versions serve it and understand it differently: one of the preferred version answers (`--preferred-version`).',
       PeerAddressUnknown: 'Peers serve it and none has a usable address: 503.',
       ServerDeparted:
         'Only departed servers serve it, and they may come back (`sync --departed-server-grace`): 503.',

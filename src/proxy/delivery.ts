@@ -14,13 +14,7 @@ import type { RouterSettings } from './options.ts';
 import { type Failed, type NoResponse, ServedNowhere } from './other-servers.ts';
 import { buildOutboundRequest, type OutboundHints, passesThrough } from './outbound.ts';
 import { type Candidates, ServerChoice } from './server-choice.ts';
-import {
-  addressUnknown,
-  knowledgeMissing,
-  preferredVersionUnavailable,
-  serverNotReady,
-  unavailable,
-} from './undelivered.ts';
+import { addressUnknown, knowledgeMissing, serverNotReady, unavailable } from './undelivered.ts';
 
 /** What the local server gets whatever it serves: it only has to be ready. */
 const anyServerResponds: ReadonlySet<string> = new Set<DecisionReason>([
@@ -59,10 +53,6 @@ export function createDelivery(settings: RouterSettings, decider: Decider): Rout
     const chosen = choice.choose(candidates);
     const settled = chosen && health?.settled(chosen.server.id);
     if (settled !== undefined) return settled.then(() => deliverToPeer(request, candidates, send));
-    if (chosen === undefined && choice.isHeldBack(candidates)) {
-      request.inbound.record?.turnedAway('PreferredVersionUnavailable');
-      return Promise.resolve(ownResponse(preferredVersionUnavailable()));
-    }
     if (chosen === undefined && candidates.candidates.length > 0) return Promise.resolve(notReady(request));
     if (chosen?.destination === undefined) return Promise.resolve(ownResponse(addressUnknown()));
     if (decider.comesTooSoon(request, candidates, chosen)) return Promise.resolve(notReady(request));
@@ -224,8 +214,6 @@ export function createDelivery(settings: RouterSettings, decider: Decider): Rout
         return deliverToPeer(request, decision, send);
       case 'unavailable':
         if (decision.reason === 'ServerNotKnown') request.inbound.record?.turnedAway('ServerNotReady');
-        if (decision.reason === 'PreferredVersion')
-          request.inbound.record?.turnedAway('PreferredVersionUnavailable');
         return Promise.resolve(ownResponse(unavailable(decision.reason)));
     }
   }

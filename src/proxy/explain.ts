@@ -5,15 +5,8 @@ import type { Destination } from '../request/destination.ts';
 import { queryOf } from '../request/inbound.ts';
 import { ownPathsPrefix } from '../request/own-path-target.ts';
 import { decide } from '../routing/decide.ts';
-import type {
-  Decision,
-  DecisionContext,
-  DecisionReason,
-  DecisionStep,
-  VersionChoice,
-} from '../routing/decision.ts';
+import type { Decision, DecisionContext, DecisionReason, DecisionStep } from '../routing/decision.ts';
 import { WordedTrace } from '../routing/decision-trace.ts';
-import { isOlder } from '../routing/preferred-version.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { isLocalServerDown, tableOfKnownServers } from './decider.ts';
 import type { RouterSettings } from './options.ts';
@@ -134,20 +127,14 @@ function notesOn(method: string, target: string): string[] {
   return notes;
 }
 
-/** As `ServerChoice` orders them: without older versions when fields unknown to them would be lost. */
+/** As `ServerChoice` orders them. */
 function otherVersionsOf(
   decision: Decision,
   { healthOf }: Pick<ExplainContext, 'healthOf'>,
 ): Pick<Explanation, 'otherVersions'> {
   const versions = decision.decision === 'peer' ? decision.versions : undefined;
-  const others = (versions === undefined ? [] : askableOthers(versions)).flatMap(
-    ({ reachable }) => reachable,
-  );
+  const others = versions?.others.flatMap(({ reachable }) => reachable) ?? [];
   return others.length === 0 ? {} : { otherVersions: explained(others.map(peerDestination), healthOf) };
-}
-
-function askableOthers({ preferred, others, neverOlder }: VersionChoice): VersionChoice['others'] {
-  return neverOlder ? others.filter(({ minor }) => !isOlder(minor, preferred)) : others;
 }
 
 /** As `ServerChoice` chooses: the first version that has a server which is not unhealthy. */
@@ -158,8 +145,8 @@ function versionInsteadOf(
   if (decision.decision !== 'peer' || decision.versions === undefined) return {};
   const { versions, candidates } = decision;
   const { preferred = 'unknown', asked } = versions;
-  const responding = [{ minor: asked, reachable: candidates }, ...askableOthers(versions)].find(
-    ({ reachable }) => reachable.some(({ id }) => healthOf?.(id) !== 'unhealthy'),
+  const responding = [{ minor: asked, reachable: candidates }, ...versions.others].find(({ reachable }) =>
+    reachable.some(({ id }) => healthOf?.(id) !== 'unhealthy'),
   );
   const { minor = 'unknown', reachable = [] } = responding ?? {};
   if (responding === undefined || minor === preferred) return {};

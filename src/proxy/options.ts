@@ -5,7 +5,7 @@ import type { Destination } from '../request/destination.ts';
 import { defaultIdentityHeaderNames, type IdentityHeaderNames, newPseudonym } from '../request/headers.ts';
 import type { InboundRequest, RequestObserver } from '../request/inbound.ts';
 import type { Transport } from '../request/transport.ts';
-import type { PreferredVersionOptions } from '../routing/decision.ts';
+import type { PreferredVersion } from '../routing/decision.ts';
 import { defaultPreferredVersion } from '../routing/preferred-version.ts';
 import { type Logger, silentLogger } from '../runtime/logger.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
@@ -42,7 +42,7 @@ export interface MixedVersionProxyOptions {
    * Of which version the cluster is to look while its servers have several. Default: that of the majority, for resources
    * that servers understand differently, by what the sync job has compared (`ServedSet.schemas`).
    */
-  readonly preferredVersion?: PreferredVersionOptions | undefined;
+  readonly preferredVersion?: PreferredVersion | undefined;
   /** The feature gate `UnknownVersionInteroperabilityProxy`. Off: every request goes to the local server. Default true. */
   readonly enabled?: boolean;
   /** What is known of the health of servers. Default: only what requests themselves meet. */

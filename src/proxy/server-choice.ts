@@ -59,22 +59,12 @@ export class ServerChoice {
     }
     let last = first && this.#choiceOf(first, versions, versions.asked);
     for (const { minor, reachable } of versions.others) {
-      if (versions.neverOlder && isOlder(minor, versions.preferred)) continue;
       const other = this.#drawTwo(reachable, except);
       if (other === undefined) continue;
       if (this.isFirst(other)) return this.#choiceOf(other, versions, minor);
       last ??= this.#choiceOf(other, versions, minor);
     }
     return last;
-  }
-
-  /** Whether only servers of older versions are left, which must not be asked. */
-  isHeldBack({ candidates, versions }: Candidates): boolean {
-    return (
-      versions?.neverOlder === true &&
-      this.choose({ candidates, versions }) === undefined &&
-      this.choose({ candidates, versions: { ...versions, neverOlder: false } }) !== undefined
-    );
   }
 
   /** Whether it may be asked as any other; else where no other is left. */

@@ -244,7 +244,7 @@ describe('a write goes to another version once no other router may still send to
         a: serverOf('v1.35.0', 'YWFhYWFhYWE='),
         b: serverOf('v1.36.0', 'YmJiYmJiYmI='),
       }),
-      preferredVersion: { version: 'oldest', scope: 'differing', required: false },
+      preferredVersion: 'oldest',
       transport,
       health,
     });

@@ -11,7 +11,6 @@ export function unavailable(reason: string): Response {
   if (reason === 'PeerAddressUnknown') return addressUnknown();
   if (reason === 'ServerDeparted') return serverDeparted();
   if (reason === 'ServerNotKnown') return serverNotKnown();
-  if (reason === 'PreferredVersion') return preferredVersionUnavailable();
   return knowledgeMissing();
 }
 
@@ -38,11 +37,6 @@ const serverNotKnown = (): Response =>
 const serverDeparted = (): Response =>
   tryAgain(
     'the API server that serves this resource has been stopped and may come back, please try again; the request was not carried out',
-  );
-
-export const preferredVersionUnavailable = (): Response =>
-  tryAgain(
-    'no API server of the preferred version can be reached, and one of an older version could lose fields of this object, please try again; the request was not carried out',
   );
 
 /** Asking again would end the same way: there is no Retry-After. */

@@ -133,8 +133,6 @@ export type DropReason =
   | 'Overloaded'
   /** The only server that could respond was lost and is not ready yet, or a write waits for one of its version (503). */
   | 'ServerNotReady'
-  /** Only servers of older versions are left than the preferred one, and `--preferred-version-required` (503). */
-  | 'PreferredVersionUnavailable'
   /** It took longer than `--request-timeout` (503 for a read, 504 for a write, or a reset when the response had begun). */
   | 'RequestTimeout';
 

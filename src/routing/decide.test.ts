@@ -230,7 +230,7 @@ describe('OpenAPI v2', () => {
   test('comes from servers of the newest version, whichever version is preferred', () => {
     const fromNewest = 'peer MergedDocument newest-1,newest-2';
     for (const version of ['majority', 'oldest', 'local'] as const) {
-      const preferredVersion = { version, scope: 'differing', required: false } as const;
+      const preferredVersion = version;
       assert.equal(decidedOnOpenApi({ serverId: 'older-1', preferredVersion }), fromNewest, version);
       assert.equal(decidedOnOpenApi({ preferredVersion }), fromNewest, version);
     }

@@ -120,7 +120,7 @@ function decideAmongVersions(
   const byPreference = orderOfVersions(requestInfo, route, servedBy, table, context);
   const decision =
     byPreference &&
-    decideByVersion(byPreference, requestInfo, table, context, isCustom ? 'CustomResource' : 'ServedLocally');
+    decideByVersion(byPreference, table, context, isCustom ? 'CustomResource' : 'ServedLocally');
   context.trace?.versions(decision !== undefined, byPreference);
   return decision;
 }
@@ -238,7 +238,7 @@ function decideDocument(
     const decision = inPlaceOfLocal(mergedByTheRouter, table.reachable, table, context);
     return decision.decision === 'peer' ? { ...decision, isInOrder: true } : decision;
   }
-  if (requestInfo.path === openApiV2Path) return decideOpenApiV2(requestInfo, table, context);
+  if (requestInfo.path === openApiV2Path) return decideOpenApiV2(table, context);
   const { serverId, localServerIsDown = false } = context;
   const { path } = requestInfo;
   const holders = openApiV3Servers(
@@ -265,18 +265,14 @@ function withoutReachableServer(servers: readonly RoutingServer[]): Decision {
 }
 
 /** The document has tens of megabytes in large clusters: it is routed to the newest version, not merged. */
-function decideOpenApiV2(
-  requestInfo: RequestInfo,
-  table: RoutingTable,
-  context: DecisionContext,
-): Decision | undefined {
+function decideOpenApiV2(table: RoutingTable, context: DecisionContext): Decision | undefined {
   const [newest] = table.servers
     .flatMap(({ minor }) => minor ?? [])
     .sort((left, right) => compareServerVersions(right, left));
   if (newest === undefined) return undefined;
   const byVersion = table.everyServer.byPreference(newest);
-  const decision = decideByVersion(byVersion, requestInfo, table, context, 'MergedDocument');
-  return decision?.decision === 'peer' ? { ...decision, reason: 'MergedDocument' } : decision;
+  const decision = decideByVersion(byVersion, table, context, 'MergedDocument');
+  return decision && { ...decision, reason: 'MergedDocument' };
 }
 
 /** The form asked for may not be merged. */

@@ -7,18 +7,6 @@ import type { RoutingServer, ServedBy, ServersOfVersion } from '../snapshot/rout
  */
 export type PreferredVersion = 'majority' | 'newest' | 'oldest' | 'local' | `${number}.${number}`;
 
-export interface PreferredVersionOptions {
-  /** Default `majority`. */
-  readonly version: PreferredVersion;
-  /**
-   * Of what: resources that servers understand differently, or all that several versions serve, since feature gates show
-   * in no schema. Default `differing`.
-   */
-  readonly scope: 'differing' | 'all';
-  /** A write is refused (503) when only servers of older versions than the preferred one are left. Default false. */
-  readonly required: boolean;
-}
-
 export interface DecisionContext {
   readonly serverId?: string | undefined;
   /** Send requests that the local server and others serve to one of the others. Default false. */
@@ -27,8 +15,8 @@ export interface DecisionContext {
   readonly now?: number | undefined;
   readonly query?: string | undefined;
   readonly reroutedByVerifiedPeer: boolean;
-  /** Default: the version of the majority, for what differs. */
-  readonly preferredVersion?: PreferredVersionOptions | undefined;
+  /** Default `majority`. */
+  readonly preferredVersion?: PreferredVersion | undefined;
   /** Told every rule that is looked at, in order. Left out on the request path. */
   readonly trace?: DecisionTrace | undefined;
 }
@@ -93,8 +81,6 @@ export interface VersionChoice {
   readonly asked: string | undefined;
   /** Who is asked when no candidate responds, in this order; the local server can be among them. */
   readonly others: readonly ServersOfVersion[];
-  /** Versions older than the preferred one are not asked: fields unknown to them would be lost. */
-  readonly neverOlder: boolean;
   /** Custom resources: every server serves them. */
   readonly ofEveryServer: boolean;
 }

@@ -47,7 +47,7 @@ function decisionAt(
   return decide(parseRequestInfo(method, target), table, {
     serverId,
     reroutedByVerifiedPeer: false,
-    preferredVersion: { version, scope: 'differing', required: false },
+    preferredVersion: version,
     ...context,
   });
 }
@@ -178,14 +178,6 @@ describe('a resource that servers of two versions understand differently', () =>
     assert.equal(told(decision), 'peer PreferredVersion c');
     assert.deepEqual([decision.versions?.preferred, decision.versions?.asked], ['1.31', '1.36']);
   });
-
-  test('a write is refused where only older versions are left and the preferred one is required', () => {
-    const gone = tableOf({ a: server('1.31'), c: server('1.36', { withoutAddress: true }) });
-    const preferredVersion = { version: 'newest', scope: 'differing', required: true } as const;
-    const write = decisionAt(gone, 'a', autoscalers, { method: 'PUT', preferredVersion });
-    assert.equal(told(write), 'unavailable PreferredVersion');
-    assert.equal(told(decisionAt(gone, 'a', autoscalers, { preferredVersion })), 'peer PreferredVersion a');
-  });
 });
 
 describe('what does not differ', () => {
@@ -195,12 +187,6 @@ describe('what does not differ', () => {
     assert.equal(told(decisionAt(table, 'c', pods, { method: 'POST' })), 'local ServedLocally');
     const custom = '/apis/example.com/v1/widgets';
     assert.equal(told(decisionAt(table, 'c', custom, { method: 'POST' })), 'local CustomResource');
-  });
-
-  test('follows the version as well with the scope `all`', () => {
-    const table = tableOf(twoOldOneNew);
-    const preferredVersion = { version: 'majority', scope: 'all', required: false } as const;
-    assert.equal(told(decisionAt(table, 'c', pods, { preferredVersion })), 'peer PreferredVersion a,b');
   });
 
   test('is not what nobody has compared yet: until then everything differs that servers of several versions share, and what they enforce', () => {
@@ -360,13 +346,7 @@ describe('documents', () => {
     });
   const table = tableOf({ a: held('1.31'), b: held('1.33'), c: held('1.36') });
   const indexed = (version: PreferredVersion) =>
-    JSON.stringify(
-      new SharedWork(
-        openApiV3Index(
-          ledByPreference(table, { version, scope: 'differing', required: false }, table.createdAt),
-        ),
-      ).now(),
-    );
+    JSON.stringify(new SharedWork(openApiV3Index(ledByPreference(table, version, table.createdAt))).now());
 
   test('are those of the version that responds', () => {
     assert.match(indexed('oldest'), /hash=131/);
@@ -440,20 +420,19 @@ describe('a change of a moment ago', () => {
   });
 
   test('is told before: the version, and from when on', () => {
-    const majority = { version: 'majority', scope: 'differing', required: false } as const;
+    const majority = 'majority';
     assert.deepEqual(comingPreference(table, majority, start), {
       minor: '1.36',
       at: start + 20_000,
       waitFrom: start + 18_000,
     });
     assert.equal(comingPreference(table, majority, start + 20_000), undefined);
-    const newest = { ...majority, version: 'newest' } as const;
-    assert.deepEqual(comingPreference(table, newest, start), {
+    assert.deepEqual(comingPreference(table, 'newest', start), {
       minor: '1.36',
       at: start + 10_000,
       waitFrom: start + 8_000,
     });
-    assert.equal(comingPreference(table, { ...majority, version: 'oldest' }, start), undefined);
+    assert.equal(comingPreference(table, 'oldest', start), undefined);
   });
 
   test('does not hold up a request where no server of the version of before is left', () => {

@@ -9,20 +9,9 @@ import type {
   ServersOfVersion,
 } from '../snapshot/routing-table/routing-table.ts';
 import { comparePreference, versionsAt } from '../snapshot/routing-table/served-by.ts';
-import {
-  type Decision,
-  type DecisionContext,
-  type DecisionReason,
-  type PreferredVersion,
-  type PreferredVersionOptions,
-  unavailableDecision,
-} from './decision.ts';
+import type { Decision, DecisionContext, DecisionReason, PreferredVersion } from './decision.ts';
 
-export const defaultPreferredVersion: PreferredVersionOptions = Object.freeze({
-  version: 'majority',
-  scope: 'differing',
-  required: false,
-});
+export const defaultPreferredVersion: PreferredVersion = 'majority';
 
 /**
  * How long what depends on the version waits at least before another version takes the place of the preferred one,
@@ -43,7 +32,7 @@ export function isPreferredVersion(text: string): text is PreferredVersion {
  */
 export function preferredMinor(
   { comparison }: Pick<RoutingTable, 'comparison'>,
-  { version }: PreferredVersionOptions = defaultPreferredVersion,
+  version: PreferredVersion = defaultPreferredVersion,
   now = Number.POSITIVE_INFINITY,
 ): string | undefined {
   if (comparison === undefined || version === 'local') return undefined;
@@ -69,7 +58,7 @@ interface ComingPreference {
 /** The next change of the preferred version that the snapshot foresees. @param now milliseconds since the epoch */
 export function comingPreference(
   { comparison }: Pick<RoutingTable, 'comparison'>,
-  { version }: PreferredVersionOptions = defaultPreferredVersion,
+  version: PreferredVersion = defaultPreferredVersion,
   now = Number.POSITIVE_INFINITY,
 ): ComingPreference | undefined {
   if (comparison === undefined || version === 'local') return undefined;
@@ -91,15 +80,15 @@ export function comingPreference(
 export function mayTip(
   table: Pick<RoutingTable, 'comparison' | 'servers'>,
   id: string,
-  options: PreferredVersionOptions = defaultPreferredVersion,
+  version: PreferredVersion = defaultPreferredVersion,
   now = Number.POSITIVE_INFINITY,
 ): boolean {
-  if (options.version === 'local') return false;
-  if (options.version !== 'majority') return true;
+  if (version === 'local') return false;
+  if (version !== 'majority') return true;
   const others = table.servers.filter((server) => server.id !== id);
   const counts = new Map<string | undefined, number>();
   for (const { minor } of others) counts.set(minor, (counts.get(minor) ?? 0) + 1);
-  const preferred = preferredMinor(table, options, now) ?? others[0]?.minor;
+  const preferred = preferredMinor(table, version, now) ?? others[0]?.minor;
   const most = counts.get(preferred) ?? 0;
   counts.delete(preferred);
   return Math.max(0, ...counts.values()) + 1 >= most;
@@ -108,10 +97,10 @@ export function mayTip(
 /** The same table, whose documents speak for the version that responds. */
 export function ledByPreference(
   table: RoutingTable,
-  options: PreferredVersionOptions | undefined,
+  version: PreferredVersion | undefined,
   now: number,
 ): RoutingTable {
-  const leadingMinor = preferredMinor(table, options, now);
+  const leadingMinor = preferredMinor(table, version, now);
   return leadingMinor === undefined ? table : { ...table, leadingMinor };
 }
 
@@ -129,16 +118,15 @@ export function serversByPreference(
   table: RoutingTable,
   isCustomResource: boolean,
   now: number | undefined,
-  options: PreferredVersionOptions = defaultPreferredVersion,
+  version: PreferredVersion = defaultPreferredVersion,
 ): readonly ServersOfVersion[] | undefined {
   const { comparison } = table;
-  const preferred = preferredMinor(table, options, now);
+  const preferred = preferredMinor(table, version, now);
   if (comparison === undefined || preferred === undefined) return undefined;
   const candidates = servedBy ?? (isCustomResource ? table.everyServer : undefined);
   if (candidates === undefined) return undefined;
   const cannotDecode = route?.cannotDecode;
   const matters =
-    options.scope === 'all' ||
     route?.differs === true ||
     (cannotDecode !== undefined && cannotDecode.size > 0) ||
     (comparison.enforcementDiffers && isWrite(requestInfo));
@@ -176,8 +164,6 @@ export function isOlder(minor: string | undefined, preferred: string | undefined
   return compareServerVersions(minor, preferred) < 0;
 }
 
-const unavailable = unavailableDecision('PreferredVersion');
-
 /**
  * Rule 3a: who gets a request whose outcome depends on the version. `undefined` where the local server is of the version
  * that is to respond and is up, or where none of them can be asked: the rules that follow say what becomes of it. Pure.
@@ -186,24 +172,20 @@ const unavailable = unavailableDecision('PreferredVersion');
  */
 export function decideByVersion(
   byPreference: readonly ServersOfVersion[],
-  requestInfo: RequestInfo,
   table: RoutingTable,
   context: DecisionContext,
   locally: DecisionReason,
-): Decision | undefined {
+): Extract<Decision, { decision: 'peer' }> | undefined {
   const [first] = byPreference;
   if (first === undefined) return undefined;
   const { serverId, localServerIsDown = false } = context;
   const isLocals = serverId !== undefined && first.serverIds.has(serverId);
   if (isLocals && !localServerIsDown) return undefined;
-  const { required } = context.preferredVersion ?? defaultPreferredVersion;
-  const neverOlder = required && isWrite(requestInfo);
   const askable = byPreference
     .map((version) => ({ ...version, reachable: askableServers(version, table, context) }))
     .filter(({ reachable }) => reachable.length > 0);
   const [asked, ...inOrder] = askable;
   if (asked === undefined) return undefined;
-  if (neverOlder && isOlder(asked.minor, first.minor)) return unavailable;
   return {
     decision: 'peer',
     ...(isLocals ? { reason: 'LocalServerDown', inPlaceOf: locally } : { reason: 'PreferredVersion' }),
@@ -212,7 +194,6 @@ export function decideByVersion(
       preferred: first.minor,
       asked: asked.minor,
       others: inOrder,
-      neverOlder,
       ofEveryServer: locally === 'CustomResource',
     },
   };

@@ -289,7 +289,7 @@ describe('an explanation on the status page', () => {
 
   it('names the local server where it answers in place of the preferred version', async () => {
     const path = explain('/apis/batch/v1/namespaces/default/jobs');
-    const preferredVersion = { version: 'newest', scope: 'differing', required: false } as const;
+    const preferredVersion = 'newest' as const;
     const before = { ...before26, preferredVersion, path, down: ['cp-36'] };
     const text = await shown({ ...before, snapshot: threeVersions() });
     assert.match(text, /Local server PreferredVersion .* 1\.26 answers\. Would go to cp-26\./);

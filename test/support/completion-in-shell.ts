@@ -81,8 +81,7 @@ export function completionIn(shell: Shell): void {
     });
 
     it('offers the values of a flag, and behind one that may stand alone the next flag', async () => {
-      const scopes = ['all', 'differing'];
-      assert.deepEqual(await offered('serve', '--preferred-version-scope', ''), scopes);
+      assert.deepEqual(await offered('serve', '--logging-format', ''), ['json', 'text']);
       assert.deepEqual(await offered('serve', '--gateway', 't'), ['true']);
       assert.deepEqual(await offered('serve', '--gateway', '--server-i'), ['--server-id']);
       assert.deepEqual(await offered('explain', '-o', ''), ['json', 'text']);

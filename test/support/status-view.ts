@@ -16,11 +16,9 @@ export function statusView(serverId: string | null): RouterStatus {
     enabled: true,
     preferredVersion: {
       configured: 'majority',
-      scope: 'differing',
       minor: null,
       coming: null,
       enforcementDiffers: false,
-      required: false,
     },
     snapshot: null,
     served: null,

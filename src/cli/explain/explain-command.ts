@@ -206,11 +206,7 @@ function explainerBy(
   const explain = (request: RequestToExplain): Explanation =>
     explainRequest(request, table, {
       serverId,
-      preferredVersion: {
-        version: routing.preferredVersion,
-        scope: routing.preferredVersionScope,
-        required: routing.preferredVersionRequired,
-      },
+      preferredVersion: routing.preferredVersion,
     });
   return {
     notes,

@@ -161,11 +161,7 @@ export async function routerConfig(
     assertionKeys,
     snapshotKeys: keys,
     embeddedSync,
-    preferredVersion: {
-      version: routing.preferredVersion,
-      scope: routing.preferredVersionScope,
-      required: routing.preferredVersionRequired,
-    },
+    preferredVersion: routing.preferredVersion,
     peerAddresses: { allowLoopbackPeers: peers.allowLoopback, allowedCidrs: peers.allowedCIDRs },
     timeouts: {
       request: timeouts.request,

@@ -69,11 +69,9 @@ describe('where routers differ', () => {
         snapshot: minor === null ? null : snapshot,
         preferredVersion: {
           configured,
-          scope: 'differing',
           minor,
           coming: null,
           enforcementDiffers: false,
-          required: false,
         },
       });
     assert.deepEqual(subjects(preferring('a', 'majority', '1.36'), preferring('b', 'majority', null)), []);

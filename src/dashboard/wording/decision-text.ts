@@ -113,11 +113,8 @@ export function outcomeOf(
   return { kind: kind ?? 'good', text, detail };
 }
 
-function detailOf({ decision, reason, message = '', versionInstead }: Explanation): string {
+function detailOf({ reason, message = '', versionInstead }: Explanation): string {
   if (!isDecisionReason(reason)) return message;
-  if (reason === 'PreferredVersion' && decision === 'unavailable') {
-    return 'Only servers of older versions than the preferred one are left, and a write through them could lose fields.';
-  }
   if (versionInstead === undefined) return reasonTexts[reason];
   const why =
     reason === 'PreferredVersion' ? 'Servers of several versions serve it and differ.' : reasonTexts[reason];

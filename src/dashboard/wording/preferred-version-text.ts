@@ -1,6 +1,5 @@
 import { compareServerVersions, minorVersion } from '../../apimachinery/server-version.ts';
 import { type ListedServer, respondingVersion } from '../../own-paths/status/router-status.ts';
-import { isOlder } from '../../routing/preferred-version.ts';
 
 interface Preference {
   readonly enabled: boolean;
@@ -9,7 +8,6 @@ interface Preference {
     readonly minor: string | null;
     readonly coming: { readonly minor: string; readonly at: string } | null;
     readonly enforcementDiffers: boolean;
-    readonly required: boolean;
   };
   readonly servers: readonly ListedServer[];
 }
@@ -28,7 +26,7 @@ export function preferenceText(preference: Preference): string | undefined {
 
 function currentPreferenceText({ enabled, preferredVersion, servers }: Preference): string | undefined {
   if (!enabled || preferredVersion.minor === null) return undefined;
-  const { configured, minor, enforcementDiffers, required } = preferredVersion;
+  const { configured, minor, enforcementDiffers } = preferredVersion;
   const version = preferredVersionText(configured, minor, servers);
   const what = 'requests for resources that the versions understand differently';
   const responding = respondingVersion(minor, servers);
@@ -39,8 +37,7 @@ function currentPreferenceText({ enabled, preferredVersion, servers }: Preferenc
   }
   const preferred = `${version} is preferred for ${enforcementDiffers ? 'writes and ' : ''}${what}`;
   if (responding === undefined) return `${preferred}, but no server is healthy: requests get 503`;
-  const withoutWrites = required && isOlder(responding, minor) ? ' reads, and writes get 503' : '';
-  return `${preferred}, but ${otherVersionText(responding)}${withoutWrites}`;
+  return `${preferred}, but ${otherVersionText(responding)}`;
 }
 
 /** That a version responds in place of the preferred one, which has been named. Pure. */

@@ -1,6 +1,6 @@
 import type { AssertionSigner } from '../../identity/assertion/assertion-signer.ts';
 import type { Destination } from '../../request/destination.ts';
-import type { PreferredVersionOptions } from '../../routing/decision.ts';
+import type { PreferredVersion } from '../../routing/decision.ts';
 import type { DocumentIssue } from '../../runtime/validation.ts';
 import type { AddressPolicy } from '../../snapshot/addresses/address-policy.ts';
 import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';
@@ -13,7 +13,7 @@ export interface SnapshotConfiguration {
   readonly object: DurableObjectNamespace | undefined;
   /** Sealed; what an isolate begins with. */
   readonly initial: string | undefined;
-  readonly preferredVersion: PreferredVersionOptions;
+  readonly preferredVersion: PreferredVersion;
 }
 
 /** Whose tokens are believed: a team of Cloudflare Access, or any other issuer of JSON Web Tokens. */

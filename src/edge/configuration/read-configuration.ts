@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import type { PreferredVersion, PreferredVersionOptions } from '../../routing/decision.ts';
+import type { PreferredVersion } from '../../routing/decision.ts';
 import { defaultPreferredVersion, isPreferredVersion } from '../../routing/preferred-version.ts';
 import { describeIssues } from '../../runtime/validation.ts';
 import { createAddressPolicy } from '../../snapshot/addresses/address-policy.ts';
@@ -83,18 +83,9 @@ async function readSnapshot(reader: EnvironmentReader): Promise<SnapshotConfigur
   const object = reader.read('SNAPSHOT_OBJECT', binding<DurableObjectNamespace>('idFromName', 'get'));
   const addressPolicy = readAddressPolicy(reader);
   const initial = reader.read('SNAPSHOT', text);
-  const preferredVersion = readPreferredVersion(reader);
+  const version = reader.read('PREFERRED_VERSION', preferredVersion) ?? defaultPreferredVersion;
   if (keys === undefined || addressPolicy === undefined) return undefined;
-  return { keys, addressPolicy, object, initial, preferredVersion };
-}
-
-function readPreferredVersion(reader: EnvironmentReader): PreferredVersionOptions {
-  const { version, scope } = defaultPreferredVersion;
-  return {
-    version: reader.read('PREFERRED_VERSION', preferredVersion) ?? version,
-    scope: reader.read('PREFERRED_VERSION_SCOPE', choice('differing', 'all')) ?? scope,
-    required: reader.read('PREFERRED_VERSION_REQUIRED', choice('true', 'false')) === 'true',
-  };
+  return { keys, addressPolicy, object, initial, preferredVersion: version };
 }
 
 async function readSnapshotKeys(reader: EnvironmentReader): Promise<PinnedKeySet | undefined> {

@@ -85,10 +85,6 @@ export interface WorkerEnvironment {
    * `oldest`, `local`, or a minor version such as `1.36`. Default `majority`.
    */
   readonly PREFERRED_VERSION?: string;
-  /** `differing`, or `all` that several versions serve. Default `differing`. */
-  readonly PREFERRED_VERSION_SCOPE?: string;
-  /** `true`: writes get 503 when only older versions than the preferred one are left. Default `false`. */
-  readonly PREFERRED_VERSION_REQUIRED?: string;
   /** JSON array of CIDR blocks that IP addresses in a snapshot must lie in. */
   readonly PEER_CIDRS?: JsonVariable;
   /** JSON array: the only ports that may be dialled. */

@@ -29,16 +29,6 @@ export const preferredVersionSettings = section('Preferred version flags:', {
     description:
       'Which version serves what versions understand differently: that of most servers (the newer when equal), the newest, the oldest, a minor version such as 1.36, or that of the local server (local). Give all routers the same.',
   }),
-  preferredVersionScope: setting('preferred-version-scope', choice('differing', 'all'), {
-    default: 'differing',
-    description:
-      'What --preferred-version applies to: what versions understand differently, or all that several serve. Feature gates do not show in schemas.',
-  }),
-  preferredVersionRequired: setting('preferred-version-required', boolean, {
-    default: false,
-    description:
-      'Return 503 for writes when only servers older than the preferred version are left. Otherwise such a server takes the write, and the client gets a warning.',
-  }),
 });
 
 /** Shorter ones would be a load of their own for the servers. */

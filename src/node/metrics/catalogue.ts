@@ -38,12 +38,7 @@ const pushResults: readonly PushResult[] = [
   'InternalError',
 ];
 
-const dropReasons: readonly DropReason[] = [
-  'Overloaded',
-  'ServerNotReady',
-  'PreferredVersionUnavailable',
-  'RequestTimeout',
-];
+const dropReasons: readonly DropReason[] = ['Overloaded', 'ServerNotReady', 'RequestTimeout'];
 
 /**
  * Metrics of requests. Those of upstream's peer proxy have the same names, labels and meaning. The names of

@@ -2,7 +2,7 @@ import { parseStorageVersionName } from '../../apimachinery/group-version.ts';
 import { compareServerVersions, minorVersion } from '../../apimachinery/server-version.ts';
 import type { ServerHealthReport } from '../../health/server-health.ts';
 import type { MixedVersionProxyOptions } from '../../proxy/options.ts';
-import type { PreferredVersionOptions } from '../../routing/decision.ts';
+import type { PreferredVersion } from '../../routing/decision.ts';
 import {
   comingPreference,
   defaultPreferredVersion,
@@ -62,12 +62,10 @@ export function routerStatus(
     readiness,
     enabled,
     preferredVersion: {
-      configured: preferredVersion.version,
-      scope: preferredVersion.scope,
+      configured: preferredVersion,
       minor: (table && preferredMinor(table, preferredVersion, now)) ?? null,
       coming: comingState(table, preferredVersion, now),
       enforcementDiffers: table?.comparison?.enforcementDiffers === true,
-      required: preferredVersion.required,
     },
     undecodable: undecodableResources(undecodable),
     snapshot: table === undefined ? null : snapshotState(table, now),
@@ -104,7 +102,7 @@ export function routerStatus(
       ...warnings(`${runbook}snapshotold`, oldSnapshotWarnings(table, now, reading !== undefined)),
       ...warnings(
         'docs/guides/preferred-version.md#objects-that-a-server-cannot-decode',
-        undecodableWarnings(undecodable, table, preferredVersion.version !== 'local'),
+        undecodableWarnings(undecodable, table, preferredVersion !== 'local'),
       ),
       ...warnings(`${runbook}syncserverunreadable`, reading?.warnings ?? []),
     ],
@@ -157,7 +155,7 @@ function embeddedSyncState({
 
 function comingState(
   table: RoutingTable | undefined,
-  preferredVersion: PreferredVersionOptions,
+  preferredVersion: PreferredVersion,
   now: number,
 ): RouterStatus['preferredVersion']['coming'] {
   const coming = table && comingPreference(table, preferredVersion, now);

@@ -52,15 +52,12 @@ const routerStatus = open({
   preferredVersion: open({
     /** `majority`, `newest`, `oldest`, `local`, or a minor version. */
     configured: v.string(),
-    scope: v.string(),
     /** What that comes to by the snapshot; `null` while the servers are of one version, or have not been compared. */
     minor: v.nullable(v.string()),
     /** What it comes to from an instant on that is the same at every router; `null` while no change is foreseen. */
     coming: v.nullable(open({ minor: v.string(), at: time })),
     /** Servers enforce different admission policies, so that every write goes to that version. */
     enforcementDiffers: v.boolean(),
-    /** A write gets 503 when only servers of older versions are left. */
-    required: v.boolean(),
   }),
   /** Resources of which some servers cannot decode every object: `<resource>.<group>`, of the legacy group `<resource>`. */
   undecodable: v.array(open({ resource: v.string(), storedAt: texts, servers: texts })),
