@@ -5,8 +5,8 @@ import {
   type ApiEndpoint,
   apiEndpointsPath,
   apiEndpointsSelector,
-  createEndpointIdentities,
-  type EndpointIdentitiesOptions,
+  createEndpointNames,
+  type EndpointNamesOptions,
   parseApiEndpoints,
 } from './endpoints.ts';
 import { type IdentityLease, identityLeaseSelectors, leasesPath, parseIdentityLease } from './leases.ts';
@@ -45,7 +45,7 @@ interface ClusterSourceOptions {
   /** How servers are found. `undefined`: those are all that are listed by hand, and only what they share is watched. */
   readonly finding?:
     | {
-        readonly servingNames: EndpointIdentitiesOptions['servingNames'];
+        readonly servingNames: EndpointNamesOptions['servingNames'];
         /** How a server is read at its own address: the same object for the same address. */
         readonly documentsOf: (server: FoundServer) => ServerDocuments;
         /** The snapshot of an earlier run: its servers stay until Leases and endpoints have been listed. */
@@ -104,8 +104,8 @@ export function createClusterSource(options: ClusterSourceOptions) {
     { kind: 'APIServices', reflector: apiServices },
     { kind: 'CustomResourceDefinitions', reflector: definitions },
   ];
-  const identities =
-    finding && createEndpointIdentities({ servingNames: finding.servingNames, clock, timing, onChange });
+  const endpointNames =
+    finding && createEndpointNames({ servingNames: finding.servingNames, clock, timing, onChange });
   let running: AbortSignal | undefined;
   let state = initialClusterState(serversOf(finding?.previous));
 
@@ -144,7 +144,7 @@ export function createClusterSource(options: ClusterSourceOptions) {
         signal.addEventListener('abort', () => resolve(), { once: true });
       });
       const listedOnce = Promise.all(watched.map(({ reflector }) => reflector.attempted));
-      const named = listedOnce.then(() => identities?.resolve(endpointsNow() ?? [], signal));
+      const named = listedOnce.then(() => endpointNames?.resolve(endpointsNow() ?? [], signal));
       await Promise.race([named, aborted]);
     },
     /**
@@ -153,7 +153,7 @@ export function createClusterSource(options: ClusterSourceOptions) {
      */
     look(isReadable: (id: string) => boolean | undefined) {
       const endpoints = endpointsNow();
-      if (running !== undefined) void identities?.resolve(endpoints ?? [], running);
+      if (running !== undefined) void endpointNames?.resolve(endpoints ?? [], running);
       const leases = leasesNow();
       const entries = storageVersions.items() ?? [];
       const served = withLeases(servedByStorageVersions(entries), leases);
@@ -161,7 +161,7 @@ export function createClusterSource(options: ClusterSourceOptions) {
         listed,
         leases,
         endpoints,
-        endpointServerIds: identities?.serverIds() ?? new Map(),
+        endpointNames: endpointNames?.names() ?? new Map(),
         hasStorageVersions: (id) => served.has(id),
         isReadable,
         now: clock.now(),

@@ -55,10 +55,10 @@ function lookAt(
     );
   });
   const endpoints = hosts.filter((_, index) => atHosts[index]?.endpoint === true).map(addressOfHost);
-  const endpointServerIds = Object.fromEntries(
+  const endpointNames = Object.fromEntries(
     hosts
       .filter((_, index) => atHosts[index]?.identified === true)
-      .map((host) => [addressOfHost(host), [`apiserver-${host}`, `kube-apiserver-${host}`]]),
+      .map((host) => [addressOfHost(host), [host]]),
   );
   const readable = Object.fromEntries(
     [...read].map(([id, place]) => [id, place !== undefined && upAt.get(place) === true]),
@@ -72,7 +72,7 @@ function lookAt(
     listed: listed ? [{ id: 'cp-a', url: `https://${addressOfHost('cp-a')}` }] : [],
     leases: leasesKnown ? leases : undefined,
     endpoints: endpointsKnown ? endpoints : undefined,
-    endpointServerIds,
+    endpointNames,
     readable: readableNow,
   };
 }

@@ -62,7 +62,7 @@ describe('a server is found', () => {
     const state = look({
       leases: [leaseOf(a), leaseOf(b)],
       endpoints: ['10.0.0.1:6443', '10.0.0.2:6443'],
-      endpointServerIds: { '10.0.0.1:6443': ['apiserver-kubernetes', a], '10.0.0.2:6443': [b] },
+      endpointNames: { '10.0.0.1:6443': ['kubernetes', a], '10.0.0.2:6443': [b] },
     });
     assert.deepEqual(placesOf(state), [`${a}@10.0.0.1:6443`, `${b}@10.0.0.2:6443`]);
     assert.deepEqual(state.warnings, []);
@@ -96,7 +96,7 @@ describe('a server is found', () => {
     const state = look({
       leases: [leaseOf(a, { address: '[fd00::1]:6443' })],
       endpoints: ['[FD00::1]:6443'],
-      endpointServerIds: { '[FD00::1]:6443': [a, olderA] },
+      endpointNames: { '[FD00::1]:6443': [a] },
     });
     assert.deepEqual(placesOf(state), [`${a}@[fd00::1]:6443`]);
   });
@@ -115,7 +115,7 @@ describe('no address is guessed', () => {
     const state = look({
       leases: [leaseOf(a), leaseOf(b)],
       endpoints: ['10.0.0.1:6443', '10.0.0.2:6443'],
-      endpointServerIds: shared,
+      endpointNames: shared,
     });
     assert.deepEqual(placesOf(state), [
       'endpoint-10-0-0-1-6443@10.0.0.1:6443',
@@ -128,7 +128,7 @@ describe('no address is guessed', () => {
     const state = look({
       leases: [leaseOf(a)],
       endpoints: ['10.0.0.1:6443', '10.0.0.2:6443'],
-      endpointServerIds: { '10.0.0.1:6443': [a], '10.0.0.2:6443': [a] },
+      endpointNames: { '10.0.0.1:6443': [a], '10.0.0.2:6443': [a] },
     });
     assert.ok(placesOf(state).every((place) => place.startsWith('endpoint-')));
   });
@@ -159,7 +159,7 @@ describe('a server listed by hand', () => {
       listed: [...listed, { id: b, address: 'b.example.com:6443' }],
       leases: [leaseOf(a), leaseOf(b, { address: '10.9.9.9:1' })],
       endpoints: ['10.0.0.1:6443'],
-      endpointServerIds: { '10.0.0.1:6443': [a] },
+      endpointNames: { '10.0.0.1:6443': [a] },
     });
     assert.deepEqual(state.servers, []);
     assert.deepEqual([...state.listed.keys()].sort(), [b, 'cp-a']);
@@ -353,7 +353,7 @@ describe('a server that has departed', () => {
 });
 
 describe('an upgrade that changes the ID of a host', () => {
-  const endpoint = { endpoints: ['10.0.0.1:6443'], endpointServerIds: { '10.0.0.1:6443': [a, olderA] } };
+  const endpoint = { endpoints: ['10.0.0.1:6443'], endpointNames: { '10.0.0.1:6443': ['cp-a'] } };
 
   it('leaves no moment without the server', () => {
     const { look } = clusterStates();
@@ -395,7 +395,7 @@ describe('a server that gets its name later', () => {
     const endpoints = ['10.0.0.1:6443'];
     const byEndpoint = 'endpoint-10-0-0-1-6443';
     look({ endpoints });
-    const named = { endpoints, leases: [leaseOf(a)], endpointServerIds: { '10.0.0.1:6443': [a] } };
+    const named = { endpoints, leases: [leaseOf(a)], endpointNames: { '10.0.0.1:6443': [a] } };
     let state = look({ ...named, readable: { [byEndpoint]: true } });
     assert.deepEqual(placesOf(state), [`${a}@10.0.0.1:6443`, `${byEndpoint}@10.0.0.1:6443`]);
     state = look({ ...named, readable: { [byEndpoint]: true, [a]: true } });
@@ -410,7 +410,7 @@ describe('a server that gets its name later', () => {
 
   it('keeps its address until the server that claims it has been read there', () => {
     const { look } = clusterStates();
-    look({ leases: [leaseOf(a)], endpoints: ['10.0.0.1:6443'], endpointServerIds: { '10.0.0.1:6443': [a] } });
+    look({ leases: [leaseOf(a)], endpoints: ['10.0.0.1:6443'], endpointNames: { '10.0.0.1:6443': [a] } });
     const claimed = { leases: [leaseOf(a), leaseOf(b, { address: '10.0.0.1:6443' })] };
     let state = look({ ...claimed, readable: { [a]: true } });
     assert.deepEqual(placesOf(state), [`${a}@10.0.0.1:6443`, `${b}@10.0.0.1:6443`]);
@@ -467,17 +467,17 @@ describe('a server whose Lease tells its address, behind a router at the port of
   const leases = [leaseOf(a, { address: '10.0.0.1:6444', hostname: 'cp-a' })];
   const router = 'endpoint-10-0-0-1-6443';
   const endpoints = ['10.0.0.1:6443'];
-  const endpointServerIds = { '10.0.0.1:6443': [a] };
+  const endpointNames = { '10.0.0.1:6443': ['cp-a'] };
   const readable = { [a]: true, [router]: true };
 
   it('is there once, while all endpoints have the port of those that have not moved', () => {
     const { look } = clusterStates();
-    const state = look({ leases, endpoints, endpointServerIds, readable });
+    const state = look({ leases, endpoints, endpointNames, readable });
     assert.deepEqual(placesOf(state), [`${a}@10.0.0.1:6444`]);
   });
 
   it('is there once again when the certificate of the router has been read, or the endpoints have changed back', () => {
-    for (const next of [{ endpoints, endpointServerIds }, { endpoints: ['10.0.0.1:6444'] }]) {
+    for (const next of [{ endpoints, endpointNames }, { endpoints: ['10.0.0.1:6444'] }]) {
       const { look } = clusterStates();
       assert.equal(look({ leases, endpoints, readable }).servers.length, 2);
       assert.deepEqual(placesOf(look({ leases, readable, ...next })), [`${a}@10.0.0.1:6444`]);
@@ -486,7 +486,7 @@ describe('a server whose Lease tells its address, behind a router at the port of
 
   it('does not hide another server at its IP address', () => {
     const { look } = clusterStates();
-    const state = look({ leases, endpoints, endpointServerIds: { '10.0.0.1:6443': [b] }, readable });
+    const state = look({ leases, endpoints, endpointNames: { '10.0.0.1:6443': [b] }, readable });
     assert.deepEqual(placesOf(state), [`${a}@10.0.0.1:6444`, `${router}@10.0.0.1:6443`]);
   });
 });

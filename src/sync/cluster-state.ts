@@ -23,7 +23,8 @@ export interface ClusterInput {
   readonly leases: readonly IdentityLease[] | undefined;
   /** `undefined` until the first list. */
   readonly endpoints: readonly ApiEndpoint[] | undefined;
-  readonly endpointServerIds: ReadonlyMap<string, readonly string[]>;
+  /** Names of the hosts of endpoints, by address. */
+  readonly endpointNames: ReadonlyMap<string, readonly string[]>;
   readonly hasStorageVersions: (id: string) => boolean;
   /** Whether the last read of a server succeeded; `undefined` before the first. */
   readonly isReadable: (id: string) => boolean | undefined;
@@ -163,16 +164,10 @@ interface AddressOwners {
 
 /**
  * Finds the address of each server; an address belongs to at most one server. A server listed by hand owns the address
- * that the operator gave it. A Lease owns the address in its annotation; else the endpoint whose host names lead to its
- * ID, if they lead to one host only; else the earlier address of its server.
+ * that the operator gave it. A Lease owns the address in its annotation; else the endpoint whose names have that of its
+ * host, and of no other; else the earlier address of its server.
  */
-function findAddressOwners({
-  listed,
-  credible,
-  endpoints = [],
-  endpointServerIds,
-  before,
-}: Look): AddressOwners {
+function findAddressOwners({ listed, credible, endpoints = [], endpointNames, before }: Look): AddressOwners {
   const owners = new Map<string, string>();
   const addresses = new Map<
     string,
@@ -206,7 +201,7 @@ function findAddressOwners({
   for (const candidates of Map.groupBy(annotated, ({ address = '' }) => placeOf(address)).values()) {
     give(candidates, candidates[0]?.address ?? '', 'lease');
   }
-  for (const [address, candidates] of byHostNames(endpoints, endpointServerIds, open())) {
+  for (const [address, candidates] of byHostNames(endpoints, endpointNames, open())) {
     give(candidates, address, 'endpointslice');
   }
   for (const lease of open()) {
@@ -222,15 +217,17 @@ function findAddressOwners({
  */
 function byHostNames(
   endpoints: readonly ApiEndpoint[],
-  endpointServerIds: ClusterInput['endpointServerIds'],
+  endpointNames: ClusterInput['endpointNames'],
   leases: readonly IdentityLease[],
 ): ReadonlyMap<string, readonly IdentityLease[]> {
   const found = new Map<string, readonly IdentityLease[]>();
   const timesFound = new Map<string, number>();
   for (const { address } of endpoints) {
     if (found.has(address)) continue;
-    const ids = endpointServerIds.get(address) ?? [];
-    const candidates = leases.filter(({ id, address }) => address === undefined && ids.includes(id));
+    const names = endpointNames.get(address) ?? [];
+    const candidates = leases.filter(
+      ({ hostname, address }) => address === undefined && hostname !== undefined && names.includes(hostname),
+    );
     found.set(address, candidates);
     for (const { id } of candidates) timesFound.set(id, (timesFound.get(id) ?? 0) + 1);
   }
@@ -239,7 +236,7 @@ function byHostNames(
       const [first] = candidates;
       return (
         first !== undefined &&
-        candidates.every((lease) => lease === first || isSameHost(lease, first)) &&
+        candidates.every((lease) => isSameHost(lease, first)) &&
         candidates.every(({ id }) => timesFound.get(id) === 1)
       );
     }),
@@ -306,17 +303,17 @@ function addressUntilReplaced(
 const loopback = [cidr('127.0.0.0/8'), cidr('::1/128')];
 
 /**
- * IDs of servers that a Lease names firmly, with their address, by its IP address. Without loopback, which many servers may
+ * Servers that a Lease names firmly, with their address, by its IP address. Without loopback, which many servers may
  * share: Kubernetes allows it in no endpoint (k8s.io/kubernetes pkg/apis/core/validation, ValidateEndpointIP).
  */
-function serversByLeasedIp(named: ReadonlyMap<string, NamedServer>): ReadonlyMap<string, string> {
-  const byIp = new Map<string, string>();
+function serversByLeasedIp(named: ReadonlyMap<string, NamedServer>): ReadonlyMap<string, FoundServer> {
+  const byIp = new Map<string, FoundServer>();
   for (const { server, firm } of named.values()) {
     if (!firm || server.addressSource !== 'lease') continue;
     const parsed = parseHostPort(server.address ?? '');
     const ip = parsed.ok ? parsed.value.ip : undefined;
     if (ip === undefined || loopback.some((block) => contains(block, ip))) continue;
-    byIp.set(ipAddressKey(ip), server.id);
+    byIp.set(ipAddressKey(ip), server);
   }
   return byIp;
 }
@@ -330,7 +327,7 @@ function serversByLeasedIp(named: ReadonlyMap<string, NamedServer>): ReadonlyMap
  * it is the same but for the port, that one counts.
  */
 function* endpointServers(
-  { endpoints = [], endpointServerIds, listed, before }: Look,
+  { endpoints = [], endpointNames, listed, before }: Look,
   owners: Map<string, string>,
   leased: ReadonlyMap<string, NamedServer>,
 ): Generator<FoundServer> {
@@ -338,7 +335,7 @@ function* endpointServers(
   for (const { address } of endpoints) {
     const place = placeOf(address);
     const leasedHere = byLeasedIp.get(ipAddressOf(address) ?? '');
-    const isRouter = leasedHere !== undefined && endpointServerIds.get(address)?.includes(leasedHere);
+    const isRouter = endpointNames.get(address)?.includes(leasedHere?.hostname ?? '') === true;
     if (owners.has(place) || isRouter) continue;
     const known = [...before.values()].find(
       (server) => placeOfServer(server) === place && !listed.some(({ id }) => id === server.id),
@@ -435,7 +432,7 @@ function movedTo(
   if (addressSource !== 'endpointslice' || holderIdentity !== undefined) return [];
   const host = ipAddressOf(addressOf(server) ?? '');
   if (host === undefined) return [];
-  const leased = serversByLeasedIp(named).get(host);
+  const leased = serversByLeasedIp(named).get(host)?.id;
   return endpoints
     .filter(({ address }) => ipAddressOf(address) === host)
     .filter(({ address }) => owners.get(placeOf(address)) === endpointServerId(address))

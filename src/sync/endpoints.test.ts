@@ -1,17 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
-import { apiServerId } from '../../demo/example-api-server/cluster.ts';
 import { manualClock } from '../../test/support/manual-clock.ts';
 import { isDns1123Subdomain } from '../apimachinery/names.ts';
 import { addressOf } from '../snapshot/addresses/addresses.ts';
-import {
-  createEndpointIdentities,
-  endpointServerId,
-  parseApiEndpoints,
-  placeOf,
-  serverIdsOf,
-} from './endpoints.ts';
+import { createEndpointNames, endpointServerId, parseApiEndpoints, placeOf } from './endpoints.ts';
 import { defaultTiming } from './timing.ts';
 
 test('endpoints of both families, with the port that is named https', () => {
@@ -57,11 +49,11 @@ const endpoint = (host: string, hostnames: readonly string[] = []) => ({
 });
 const { signal } = new AbortController();
 
-function identitiesFor(names: Map<string, readonly string[] | Error>) {
+function namesFor(names: Map<string, readonly string[] | Error>) {
   const clock = manualClock();
   const asked: string[] = [];
   let changes = 0;
-  const identities = createEndpointIdentities({
+  const endpointNames = createEndpointNames({
     async servingNames(address) {
       asked.push(address);
       const found = names.get(address) ?? [];
@@ -72,58 +64,41 @@ function identitiesFor(names: Map<string, readonly string[] | Error>) {
     timing: defaultTiming,
     onChange: () => changes++,
   });
-  return { clock, asked, identities, changes: () => changes };
+  return { clock, asked, endpointNames, changes: () => changes };
 }
 
-test('an endpoint leads to the IDs of every name in its certificate and in the EndpointSlice', async () => {
-  const { identities, changes } = identitiesFor(new Map([['10.0.0.1:6443', ['kubernetes', 'cp-a']]]));
-  await identities.resolve([endpoint('10.0.0.1', ['node-a']), endpoint('10.0.0.2')], signal);
-  const ids = identities.serverIds().get('10.0.0.1:6443') ?? [];
-  for (const name of ['node-a', 'kubernetes', 'cp-a']) {
-    for (const id of await serverIdsOf(name)) assert.ok(ids.includes(id), name);
-  }
-  assert.deepEqual(identities.serverIds().get('10.0.0.2:6443'), []);
+test('an endpoint has the names of its certificate and of the EndpointSlice', async () => {
+  const { endpointNames, changes } = namesFor(new Map([['10.0.0.1:6443', ['kubernetes', 'cp-a']]]));
+  await endpointNames.resolve([endpoint('10.0.0.1', ['node-a']), endpoint('10.0.0.2')], signal);
+  assert.deepEqual(endpointNames.names().get('10.0.0.1:6443'), ['node-a', 'kubernetes', 'cp-a']);
+  assert.deepEqual(endpointNames.names().get('10.0.0.2:6443'), []);
   assert.equal(changes(), 1);
 });
 
-test('an endpoint that cannot be read is read again later, and keeps its IDs', async () => {
+test('an endpoint that cannot be read is read again later, and keeps its names', async () => {
   const names = new Map<string, readonly string[] | Error>([['10.0.0.1:6443', new Error('refused')]]);
-  const { identities, clock, asked } = identitiesFor(names);
-  const resolve = () => identities.resolve([endpoint('10.0.0.1', ['node-a'])], signal);
+  const { endpointNames, clock, asked } = namesFor(names);
+  const resolve = () => endpointNames.resolve([endpoint('10.0.0.1', ['node-a'])], signal);
+  const known = () => endpointNames.names().get('10.0.0.1:6443');
   await resolve();
   // The EndpointSlice's own word holds all the same.
-  assert.deepEqual(identities.serverIds().get('10.0.0.1:6443'), await serverIdsOf('node-a'));
+  assert.deepEqual(known(), ['node-a']);
   await resolve();
   assert.equal(asked.length, 1);
   names.set('10.0.0.1:6443', ['cp-a']);
   await clock.advance(1000);
   await resolve();
-  const ids = identities.serverIds().get('10.0.0.1:6443');
-  assert.equal(ids?.length, 8);
+  assert.deepEqual(known(), ['node-a', 'cp-a']);
   names.set('10.0.0.1:6443', new Error('refused'));
   await clock.advance(600_000);
   await resolve();
   assert.equal(asked.length, 3);
-  assert.deepEqual(identities.serverIds().get('10.0.0.1:6443'), ids);
+  assert.deepEqual(known(), ['node-a', 'cp-a']);
 });
 
 test('an endpoint that is gone is forgotten', async () => {
-  const { identities } = identitiesFor(new Map());
-  await identities.resolve([endpoint('10.0.0.1')], signal);
-  await identities.resolve([], signal);
-  assert.equal(identities.serverIds().size, 0);
-});
-
-test('the IDs of a host are those that real servers took', async () => {
-  // test/fixtures: the Leases of 1.26 servers on the hosts cp-a and cp-b.
-  assert.ok((await serverIdsOf('cp-b')).includes('kube-apiserver-nxibzygiy5v5qmcjmernh6erfe'));
-  assert.ok((await serverIdsOf('cp-a')).includes('kube-apiserver-hxhuy3rsmzqt3nvdbfa4wlpycq'));
-});
-
-test('any host name, however long and in whatever script, has the ID that an independent implementation makes', async () => {
-  await fc.assert(
-    fc.asyncProperty(fc.string({ unit: 'grapheme', maxLength: 400 }), async (hostname) => {
-      assert.equal((await serverIdsOf(hostname))[0], apiServerId(hostname));
-    }),
-  );
+  const { endpointNames } = namesFor(new Map());
+  await endpointNames.resolve([endpoint('10.0.0.1')], signal);
+  await endpointNames.resolve([], signal);
+  assert.equal(endpointNames.names().size, 0);
 });

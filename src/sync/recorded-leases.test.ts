@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { clusterStates, placesOf } from '../../test/support/cluster-states.ts';
-import { parseApiEndpoints, serverIdsOf } from './endpoints.ts';
+import { parseApiEndpoints } from './endpoints.ts';
 import { parseIdentityLease } from './leases.ts';
 
 // What real control planes wrote (test/fixtures/README.md), and what of it finds each other.
@@ -20,10 +20,7 @@ async function recorded(cluster: string) {
   };
 }
 
-const byHost = async () => ({
-  '10.0.0.1:6443': await serverIdsOf('cp-a'),
-  '10.0.0.2:6443': await serverIdsOf('cp-b'),
-});
+const endpointNames = { '10.0.0.1:6443': ['cp-a'], '10.0.0.2:6443': ['cp-b'] };
 const endpoints = ['10.0.0.1:6443', '10.0.0.2:6443'];
 
 test('1.25 beside 1.26: the host leads to one of the Leases; for the other server, discovery alone suffices', async () => {
@@ -36,7 +33,7 @@ test('1.25 beside 1.26: the host leads to one of the Leases; for the other serve
     ],
   );
   const { look } = clusterStates();
-  const state = look({ leases, endpoints, endpointServerIds: await byHost(), now });
+  const state = look({ leases, endpoints, endpointNames, now });
   assert.deepEqual(placesOf(state), [
     'endpoint-10-0-0-1-6443@10.0.0.1:6443',
     'kube-apiserver-nxibzygiy5v5qmcjmernh6erfe@10.0.0.2:6443',
@@ -49,7 +46,7 @@ test('1.25 beside 1.26: the host leads to one of the Leases; for the other serve
 test('two servers of 1.26: both are found by their hosts', async () => {
   const { leases, now } = await recorded('kubernetes-1.26-batch-disabled');
   const { look } = clusterStates();
-  const state = look({ leases, endpoints, endpointServerIds: await byHost(), now });
+  const state = look({ leases, endpoints, endpointNames, now });
   assert.deepEqual(placesOf(state), [
     'kube-apiserver-hxhuy3rsmzqt3nvdbfa4wlpycq@10.0.0.1:6443',
     'kube-apiserver-nxibzygiy5v5qmcjmernh6erfe@10.0.0.2:6443',

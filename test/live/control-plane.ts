@@ -1,9 +1,9 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { apiServerId } from '../../demo/example-api-server/cluster.ts';
 import { freePort } from '../../scripts/harness/free-port.ts';
 import { generateKeyFiles, publicKeysFile, signingKeyFile } from '../../src/cli/commands/keygen.ts';
-import { serverIdsOf } from '../../src/sync/endpoints.ts';
 import type { ApiServerBinary } from './assets.ts';
 import { createLiveCertificates, type LiveCertificates } from './certificates.ts';
 import { startEtcd } from './etcd.ts';
@@ -70,12 +70,11 @@ export async function startControlPlane(
       hosts.map(async ({ name, hostName, address }, index) => {
         const binary = binaries[index];
         if (binary === undefined) throw new TypeError('each host has a binary');
-        const [idOfHost = ''] = await serverIdsOf(hostName);
         return createKubeApiServer(
           {
             name,
             hostName,
-            serverId: isOwn ? idOfHost : `apiserver-${hostName}`,
+            serverId: isOwn ? apiServerId(hostName) : `apiserver-${hostName}`,
             address,
             servingCertificate: certificates.apiServers[index] ?? certificates.apiServer,
             hasEndpoint: isOwn,

@@ -5,11 +5,11 @@ import { defaultTiming } from '../../src/sync/timing.ts';
 
 export const startOfTime = Date.UTC(2026, 0, 31);
 
-/** A Lease that was renewed a moment ago. */
+/** A Lease that was renewed a moment ago, by a server on a host of the same name. */
 export function leaseOf(id: string, rest: Partial<IdentityLease> = {}): IdentityLease {
   return {
     id,
-    hostname: undefined,
+    hostname: id,
     address: undefined,
     holderIdentity: `${id}_1`,
     renewedAt: startOfTime - 1000,
@@ -19,10 +19,10 @@ export function leaseOf(id: string, rest: Partial<IdentityLease> = {}): Identity
   };
 }
 
-export interface Look extends Partial<Omit<ClusterInput, 'isReadable' | 'endpoints' | 'endpointServerIds'>> {
+export interface Look extends Partial<Omit<ClusterInput, 'isReadable' | 'endpoints' | 'endpointNames'>> {
   /** Addresses. Default: none. */
   readonly endpoints?: readonly string[] | undefined;
-  readonly endpointServerIds?: Readonly<Record<string, readonly string[]>>;
+  readonly endpointNames?: Readonly<Record<string, readonly string[]>>;
   /** Whether the last read of each server succeeded. Default: not read yet. */
   readonly readable?: Readonly<Record<string, boolean>>;
   /** Milliseconds since the start, for both clocks. Default 0. */
@@ -34,7 +34,7 @@ export function clusterStates(state: ClusterState = initialClusterState([])) {
   let current = state;
   return {
     look(given: Look): ClusterState {
-      const { at = 0, endpoints = [], endpointServerIds = {}, readable = {}, ...rest } = given;
+      const { at = 0, endpoints = [], endpointNames = {}, readable = {}, ...rest } = given;
       current = nextClusterState(current, {
         listed: [],
         leases: [],
@@ -48,7 +48,7 @@ export function clusterStates(state: ClusterState = initialClusterState([])) {
           'endpoints' in given && given.endpoints === undefined
             ? undefined
             : endpoints.map((address) => ({ address, hostnames: [] })),
-        endpointServerIds: new Map(Object.entries(endpointServerIds)),
+        endpointNames: new Map(Object.entries(endpointNames)),
         isReadable: (id) => readable[id],
       });
       return current;
