@@ -40,7 +40,6 @@ export interface SnapshotInput {
    */
   readonly schemas?: ReadonlyMap<string, NonNullable<ServedSet['schemas']>> | undefined;
   readonly previous?: Snapshot | undefined;
-  readonly heldGeneration?: number | undefined;
   /** Milliseconds since the epoch. */
   readonly now: number;
   readonly cluster?: string | undefined;
@@ -112,7 +111,7 @@ export async function buildSnapshot(input: SnapshotInput): Promise<SnapshotOutpu
     apiVersion: snapshotApiVersion,
     kind: snapshotKind,
     metadata: {
-      generation: nextGeneration(previous?.metadata.generation, input.heldGeneration, now),
+      generation: nextGeneration(previous?.metadata.generation, now),
       createdAt: new Date(now).toISOString(),
       ...(input.cluster === undefined ? {} : { cluster: input.cluster }),
       ...(changes.length === 0 ? {} : { versionChanges: changes }),
@@ -132,14 +131,13 @@ export async function buildSnapshot(input: SnapshotInput): Promise<SnapshotOutpu
 /**
  * The generation of the next snapshot: one more than that of the previous one. Without a previous one (first start, or
  * state lost) it is the time in seconds since the epoch. Snapshots change less than once a second on average, so that is
- * more than any generation that an earlier run or another sync job has reached from such a start.
+ * more than any generation that an earlier run or another sync job has reached from such a start. Where clocks were wrong,
+ * the router says which one it holds (`createPublication`).
  *
- * @param held the highest generation that a router is known to hold (from its 409), in case clocks were wrong
  * @param now milliseconds since the epoch
  */
-export function nextGeneration(previous: number | undefined, held: number | undefined, now: number): number {
-  const generation = previous === undefined ? Math.max(1, Math.floor(now / 1000)) : previous + 1;
-  return held === undefined ? generation : Math.max(generation, held + 1);
+export function nextGeneration(previous: number | undefined, now: number): number {
+  return previous === undefined ? Math.max(1, Math.floor(now / 1000)) : previous + 1;
 }
 
 function snapshotServer(

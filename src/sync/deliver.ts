@@ -143,7 +143,6 @@ export function createPublication(options: PublicationOptions) {
     newerHeld(generation: number): void {
       held = Math.max(generation, held ?? 0);
     },
-    heldGeneration: () => held,
     /**
      * Renews if the cluster could be read just now, or overtakes, if it is time to.
      * @returns the snapshot that is being delivered afterwards

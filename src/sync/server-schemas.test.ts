@@ -12,7 +12,7 @@ import {
 import { manualClock, settle } from '../../test/support/manual-clock.ts';
 import { snapshotOf } from '../../test/support/snapshot-builder.ts';
 import type { ServedSet, Snapshot } from '../snapshot/format/schema.ts';
-import { createRoundContext, runRound, type SyncParts } from './round.ts';
+import { createRoundContext, runRound, type SyncParts } from './sync-loop.ts';
 
 type Fields = Readonly<Record<string, string>>;
 
@@ -118,7 +118,7 @@ function setUp(served: Readonly<Record<string, Served>>, options: Partial<SyncPa
     async round(longestWait: number | undefined = undefined) {
       const waits = longestWait === undefined;
       const { signal } = new AbortController();
-      const outcome = await runRound(context, previous, undefined, longestWait, waits, signal);
+      const outcome = await runRound(context, previous, longestWait, waits, signal);
       previous = outcome.snapshot;
       return outcome;
     },

@@ -17,8 +17,7 @@ import { systemClock } from '../runtime/time.ts';
 import type { Snapshot } from '../snapshot/format/schema.ts';
 import { createClusterSource } from './cluster-source.ts';
 import type { DeliveryResult } from './deliver.ts';
-import type { SyncParts } from './round.ts';
-import { createSyncLoop, runOnce } from './sync-loop.ts';
+import { createSyncLoop, runOnce, type SyncParts } from './sync-loop.ts';
 
 const older = classicResponses({ v1: ['pods'], 'autoscaling/v2beta2': ['horizontalpodautoscalers'] });
 const newer = classicResponses({ v1: ['pods'], 'autoscaling/v2': ['horizontalpodautoscalers'] });

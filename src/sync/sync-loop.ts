@@ -1,6 +1,12 @@
-import type { Logger } from '../runtime/logger.ts';
-import { backOffDelay, waitAtMost } from '../runtime/time.ts';
+import { type Logger, silentLogger } from '../runtime/logger.ts';
+import { backOffDelay, type Clock, steadyClock, systemClock, waitAtMost } from '../runtime/time.ts';
+import { describeIssues } from '../runtime/validation.ts';
+import { parseSnapshot } from '../snapshot/format/parse-snapshot.ts';
 import type { Snapshot } from '../snapshot/format/schema.ts';
+import type { SigningKey } from '../snapshot/signing/seal.ts';
+import type { AdvertisedAddresses } from './advertised-addresses.ts';
+import { buildSnapshot, type SnapshotInput, type SnapshotOutput } from './build-snapshot.ts';
+import type { ClusterSource } from './cluster-source.ts';
 import {
   createPublication,
   createTargetDelivery,
@@ -11,14 +17,50 @@ import {
   sealDelivery,
   type TargetStatus,
 } from './deliver.ts';
-import {
-  createRoundContext,
-  type RoundContext,
-  type RoundOutcome,
-  runRound,
-  type SyncParts,
-} from './round.ts';
-import type { ServerReading, SyncServer } from './sync-server.ts';
+import { createSchemaReader } from './schemas.ts';
+import { createServerReaders } from './server-readers.ts';
+import { type ClusterObjects, sharedGroupVersions } from './shared-objects.ts';
+import type { ServerReading, SyncObserver, SyncServer } from './sync-server.ts';
+import { defaultTiming, type SyncTiming } from './timing.ts';
+
+/** What a sync job works with: open connections, keys, and everything that tests replace. */
+export interface SyncParts {
+  readonly servers: readonly SyncServer[];
+  readonly clusterSource?: ClusterSource | undefined;
+  readonly targets: readonly SnapshotTarget[];
+  readonly signingKey?: SigningKey | undefined;
+  /** The last snapshot of an earlier run, with the known resources and the generation to start from. */
+  readonly previous?: Snapshot | undefined;
+  readonly advertised?: AdvertisedAddresses | undefined;
+  readonly observer?: SyncObserver | undefined;
+  /** Whether to read the schemas of servers with one minor version, too, to compare them with another cluster's. Default false. */
+  readonly alwaysReadsSchemas?: boolean | undefined;
+  readonly cluster?: string | undefined;
+  readonly timing?: Partial<SyncTiming> | undefined;
+  readonly clock?: Clock | undefined;
+  readonly logger?: Logger | undefined;
+}
+
+/** What all rounds share: the parts with their defaults, and what is remembered from one round to the next. */
+export function createRoundContext(parts: SyncParts) {
+  const options = {
+    ...parts,
+    timing: { ...defaultTiming, ...parts.timing },
+    clock: steadyClock(parts.clock ?? systemClock),
+    logger: parts.logger ?? silentLogger,
+  };
+  return {
+    options,
+    readers: createServerReaders(options.servers, options),
+    schemas: createSchemaReader({
+      clock: options.clock,
+      always: options.alwaysReadsSchemas,
+      previous: options.previous,
+    }),
+  };
+}
+
+type RoundContext = ReturnType<typeof createRoundContext>;
 
 export interface ServerStatus {
   readonly id: string;
@@ -84,9 +126,8 @@ export function createSyncLoop(given: SyncParts): SyncLoop {
   async function round(reads: boolean, signal: AbortSignal): Promise<void> {
     // The very first snapshot waits for the slowest server: resources that only that server serves would be 404.
     const longestWait = known === undefined ? undefined : reads ? timing.longestWait : 0;
-    const held = publication.heldGeneration();
     // Nor does any wait for schemas: that a server has another version counts at once.
-    const outcome = await runRound(context, known, held, longestWait, false, signal);
+    const outcome = await runRound(context, known, longestWait, false, signal);
     if (signal.aborted) return;
     logChanges(logger, last?.outcome, outcome);
     last = { endedAt: clock.now(), outcome };
@@ -282,11 +323,11 @@ async function oneRound(context: RoundContext, signal: AbortSignal): Promise<Rou
   const watching = clusterSource?.run(either);
   try {
     await clusterSource?.ready(either);
-    const first = await runRound(context, previous, undefined, undefined, true, signal);
+    const first = await runRound(context, previous, undefined, true, signal);
     const found = first.servers.filter(({ id }) => !listed.some((server) => server.id === id));
     if (found.every(({ id }) => first.readings.get(id)?.ok === true)) return first;
     // A server that nothing names departs only after a failed read: the second round uses the readings of the first.
-    return await runRound(context, previous, undefined, undefined, true, signal);
+    return await runRound(context, previous, undefined, true, signal);
   } finally {
     over.abort();
     await watching;
@@ -312,4 +353,95 @@ async function deliverWithRetries(
       await clock.sleep(backOffDelay(timing.deliveryBackOff, attempt, clock.random()), signal);
     }
   }
+}
+
+interface RoundOutcome {
+  readonly snapshot: Snapshot | undefined;
+  readonly changed: boolean;
+  readonly servers: readonly SyncServer[];
+  readonly readings: ReadonlyMap<string, ServerReading>;
+  /** Whether everything that is watched could be listed. */
+  readonly isWhole: boolean;
+  /** Resolves when a round would know more of schemas; `undefined` while none are being read. */
+  readonly moreSchemas: Promise<unknown> | undefined;
+  readonly warnings: readonly string[];
+}
+
+/**
+ * One round: finds the servers, reads those that are due, and makes the snapshot. Delivers nothing.
+ *
+ * @param longestWait how long to wait for slow servers, milliseconds; `undefined`: for all; 0: none is read, what has been
+ *   read since the last round counts
+ * @param waitsForSchemas whether to wait for documents, too; else what is not read yet counts as different until it is
+ */
+export async function runRound(
+  context: RoundContext,
+  previous: Snapshot | undefined,
+  longestWait: number | undefined,
+  waitsForSchemas: boolean,
+  signal: AbortSignal,
+): Promise<RoundOutcome> {
+  const { options, readers } = context;
+  const view = options.clusterSource?.look((id) => readers.reading(id)?.ok);
+  const servers = view?.servers ?? options.servers;
+  readers.follow(servers);
+  const readings = await readers.round(signal, longestWait);
+  const clusterObjects = view?.objects ?? nothingRead;
+  const schemas = await context.schemas.read({
+    servers,
+    readings,
+    early: readers.early(),
+    previous,
+    shared: sharedGroupVersions(
+      clusterObjects.apiServices ?? previous?.apiServices ?? [],
+      clusterObjects.customResourceGroups ?? previous?.customResourceGroups ?? [],
+    ),
+    waits: waitsForSchemas,
+    signal,
+  });
+  // Last, to include addresses that routers advertised during the reads.
+  const advertised = options.advertised?.resolve(servers, previous);
+  const output = await buildValidSnapshot({
+    servers,
+    readings,
+    unread: readers.unread(),
+    starts: readers.starts(),
+    clusterObjects,
+    advertised: advertised?.addresses,
+    schemas: schemas.byServer,
+    previous,
+    now: options.clock.now(),
+    storageVersions: view?.storageVersions,
+    decodableVersions: view?.decodableVersions,
+    cluster: options.cluster,
+  });
+  const warnings = [
+    ...(view?.warnings ?? []),
+    ...(advertised?.warnings ?? []),
+    ...schemas.warnings,
+    ...output.warnings,
+  ];
+  return {
+    ...output,
+    servers,
+    readings,
+    isWhole: view?.isWhole ?? true,
+    moreSchemas: schemas.more,
+    warnings,
+  };
+}
+
+const nothingRead: ClusterObjects = { apiServices: undefined, customResourceGroups: undefined, warnings: [] };
+
+/**
+ * As `buildSnapshot`, and checked as routers check it: they refuse a snapshot with any error. What a server says is checked
+ * where it is read, so that it does not stop the snapshot of all; this is for the rest, such as a snapshot that is too large.
+ */
+async function buildValidSnapshot(input: SnapshotInput): Promise<SnapshotOutput> {
+  const output = await buildSnapshot(input);
+  if (!output.changed) return output;
+  const parsed = await parseSnapshot(output.snapshot);
+  if (parsed.ok) return { ...output, snapshot: parsed.snapshot };
+  const issue = `the readings make no valid snapshot, so the last one is used: ${describeIssues(parsed.issues)}`;
+  return { snapshot: input.previous, changed: false, warnings: [...output.warnings, issue] };
 }

@@ -5,14 +5,13 @@ import { isDns1123Subdomain } from '../../apimachinery/names.ts';
 import { systemClock } from '../../runtime/time.ts';
 import { signingKeyOf } from '../../snapshot/signing/seal.ts';
 import { createClusterSource } from '../cluster-source.ts';
-import type { SyncParts } from '../round.ts';
 import {
   ReadError,
   type ServerDocument,
   type ServerDocuments,
   type WatchConnection,
 } from '../server-documents.ts';
-import { runOnce, type SyncOnceResult } from '../sync-loop.ts';
+import { runOnce, type SyncOnceResult, type SyncParts } from '../sync-loop.ts';
 import type { ServerDescription } from '../sync-server.ts';
 import { type FileTargetOptions, fileTarget } from './targets.ts';
 
