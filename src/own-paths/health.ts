@@ -11,7 +11,6 @@ import {
   type EmbeddedSyncStatus,
   expiryWarnings,
   reloadWarnings,
-  type SettingsState,
 } from './status/status-sources.ts';
 
 /** As in the path, and as in the `type` of Kubernetes' health metrics. */
@@ -75,7 +74,7 @@ function respond(endpoint: string, { healthy, body, failures }: HealthReport, lo
 export interface RouterHealthOptions
   extends Pick<MixedVersionProxyOptions, 'routingTable' | 'enabled' | 'clock'>,
     Omit<ServersCheckOptions, 'health'>,
-    Pick<RouterStatusOptions, 'credentialFiles' | 'settings' | 'embeddedSync'> {
+    Pick<RouterStatusOptions, 'credentialFiles' | 'embeddedSync'> {
   /** Default: no server is probed, and none makes the router unready. */
   readonly health?: ServersCheckOptions['health'] | undefined;
   readonly isShuttingDown?: (() => boolean) | undefined;
@@ -84,28 +83,26 @@ export interface RouterHealthOptions
 export function routerHealthChecks(
   options: RouterHealthOptions,
 ): Readonly<Record<HealthEndpoint, readonly HealthCheck[]>> {
-  const { health, credentialFiles, settings, isShuttingDown } = options;
+  const { health, credentialFiles, isShuttingDown } = options;
   const readyz = [
     ping,
     snapshotCheck(options),
     ...(health === undefined ? [] : [serversCheck({ ...options, health })]),
-    ...(credentialFiles === undefined ? [] : [filesCheck(credentialFiles, settings)]),
+    ...(credentialFiles === undefined ? [] : [filesCheck(credentialFiles)]),
     ...(isShuttingDown === undefined ? [] : [shutdownCheck(isShuttingDown)]),
   ];
   return { livez: [ping], readyz, healthz: readyz };
 }
 
 /** Never fails, and has no details, since everyone may ask. */
-function filesCheck(files: CredentialFiles, settings: SettingsState | undefined): HealthCheck {
+function filesCheck(files: CredentialFiles): HealthCheck {
   return {
     name: 'files',
     check: () => undefined,
     warning() {
-      if (reloadWarnings(files).length + expiryWarnings(files).length > 0) {
-        return 'a file is not in use as it is now, or a certificate has expired: the status names it';
-      }
-      const waits = (settings?.needsRestart().length ?? 0) > 0;
-      return waits ? 'changed settings need a restart: the status names them' : undefined;
+      return reloadWarnings(files).length + expiryWarnings(files).length > 0
+        ? 'a file is not in use as it is now, or a certificate has expired: the status names it'
+        : undefined;
     },
   };
 }

@@ -34,14 +34,12 @@ async function writeCredentialFiles(context: TestContext, config: ServeConfig): 
   return {
     config: withPaths,
     source: {
-      file: undefined,
       read: async (texts) =>
         withFiles(withPaths, (file) => {
           const text = texts.get(file.path);
           if (text === undefined) return file;
           return 'pem' in file ? { ...file, pem: text } : { ...file, text };
         }),
-      changes: async () => [],
     },
     write: (name, pem) => writeFile(pathOf(name), pem),
   };

@@ -60,7 +60,6 @@ export const serveCombinations: Readonly<Record<'sidecar' | 'gateway' | 'gateOff
       ...each('allowed-peer-cidrs', '10.0.0.0/40'),
       ...each('admin-bind-address', '9443', ':9443', 'localhost:9443', '127.0.0.1', '::1:9443'),
       ...each('admin-bind-address', '127.0.0.1:70000', '127.0.0.2:9443', '10.0.0.7:9443'),
-      ...each('tls-cipher-suites', 'TLS_RSA_WITH_AES_128_CBC_SHA'),
       ...each('tls-min-version', 'VersionTLS11'),
       ...each('tls-sni-cert-key', 'serving.crt', 'serving.crt,serving.key:', 'a,b,c', ',serving.key:foo.com'),
       ...each('tls-sni-cert-key', 'serving.crt,front-proxy-client.key'),

@@ -242,7 +242,6 @@ const samples: Readonly<Record<string, unknown>> = {
   'peer-advertise-ip': '10.0.0.8',
   'admin-bind-address': '127.0.0.1:9443',
   'goaway-chance': 0.01,
-  'tls-cipher-suites': ['TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256', 'TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256'],
   'tls-cert-file': 'front-proxy-client.crt',
   'tls-private-key-file': 'front-proxy-client.key',
   'client-ca-file': 'both-cas.crt',

@@ -11,7 +11,6 @@ export function statusView(serverId: string | null): RouterStatus {
     localServer: null,
     undecodable: [],
     keyFiles: [],
-    needsRestart: [],
     readiness: { ready: true, failures: [] },
     enabled: true,
     preferredVersion: {

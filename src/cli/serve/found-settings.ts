@@ -3,7 +3,6 @@ import { parseCertificates } from '../../node/callers/pem-files.ts';
 import { type RouterFlag, routerSettings } from '../../node/configuration/router-settings.ts';
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
 import { settingsOf, shownText } from '../../node/configuration/setting.ts';
-import { isAllowedSuite } from '../../node/configuration/setting-types.ts';
 import { isLoopback } from '../../node/serving/default-interface.ts';
 import { fileErrorMessage } from '../../runtime/errors.ts';
 import { joinHostPort } from '../../snapshot/addresses/addresses.ts';
@@ -90,17 +89,15 @@ export function findSettings(given: GivenValues, readFile: ReadTextFile): FoundS
       issues.push({ flag: `--${flag}`, message });
       return;
     }
-    const found = foundInput(manifest, flag);
-    const { input, warning } = withoutOldTls(flag, found);
-    if (warning !== undefined) {
-      warnings.push({ flag: `--${flag}`, message: `--${flag}: ${warning} (found: ${source})` });
-    }
-    add(flag, input, source);
+    add(flag, foundInput(manifest, flag), source);
   };
 
-  // A router that took less than kube-apiserver would open its port to clients that it refuses.
-  addSame('tls-min-version');
-  addSame('tls-cipher-suites');
+  const minimum = manifest.flags.get('tls-min-version') ?? '';
+  // A router that was given these would not start; nobody has asked it for them.
+  if (['VersionTLS10', 'VersionTLS11'].includes(minimum)) {
+    const message = `--tls-min-version: VersionTLS12 is used, since the router takes no ${minimum} (found: ${path})`;
+    warnings.push({ flag: '--tls-min-version', message });
+  } else addSame('tls-min-version');
   addSame('tls-sni-cert-key');
   add('local-server', originOf(manifest.flags), `--secure-port of kube-apiserver in ${path}`);
   const authenticating = [...settingsByFlag.values()].filter(({ about }) => about.authenticates);
@@ -136,29 +133,6 @@ function foundInput({ valuesOf, hostPath }: KubeApiServerManifest, flag: RouterF
     .map((pair) => (typeof pair === 'string' ? pair : withPaths(pair, hostPath)))
     .filter(isWhole);
   return pairs.length === 0 ? undefined : pairs;
-}
-
-/**
- * kube-apiserver may be given TLS 1.0 and 1.1 and cipher suites that HTTP/2 forbids; a router that is given them does not
- * start. One that finds them does without, since nobody has asked the router for them.
- */
-function withoutOldTls(
-  flag: RouterFlag,
-  input: unknown,
-): { readonly input: unknown; readonly warning?: string } {
-  if (flag === 'tls-min-version' && (input === 'VersionTLS10' || input === 'VersionTLS11')) {
-    return { input: 'VersionTLS12', warning: `VersionTLS12 is used, since the router takes no ${input}` };
-  }
-  if (flag !== 'tls-cipher-suites' || !Array.isArray(input)) return { input };
-  const isUsable = (name: unknown) => typeof name === 'string' && isAllowedSuite(name);
-  const usable = input.filter(isUsable);
-  if (usable.length === input.length) return { input };
-  const forbidden = input.filter((name) => !isUsable(name)).join(', ');
-  const rest = usable.length === 0 ? 'none is left, so the default is used' : 'the others are used';
-  return {
-    input: usable.length === 0 ? undefined : usable,
-    warning: `HTTP/2 does not allow ${forbidden}: ${rest}`,
-  };
 }
 
 /**

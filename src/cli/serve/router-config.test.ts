@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
-import { createSecureContext } from 'node:tls';
 import { createCertificateAuthority } from '../../../demo/certificate-authority.ts';
 import { assertionKeysFile, speaker } from '../../../test/support/assertions.ts';
 import { type FlagChanges, ServeOptionsCheck, serveFiles } from '../../../test/support/serve-options.ts';
@@ -54,7 +53,7 @@ describe('the options of serve', () => {
     assert.equal(config.assertionKeys, undefined);
     assert.deepEqual(config.peerAddresses, { allowLoopbackPeers: false, allowedCidrs: undefined });
     assert.deepEqual(config.advertisedAddress, { host: '10.0.0.7', port: 6443, source: 'default-interface' });
-    assert.deepEqual(config.tls, { minVersion: 'TLSv1.2', ciphers: undefined });
+    assert.deepEqual(config.tls, { minVersion: 'TLSv1.2' });
     assert.deepEqual(config.timeouts, { request: 60_000, responseHeader: 45_000, tlsHandshake: 10_000 });
     assert.equal(config.health?.interval, 5_000);
     assert.deepEqual(config.settings.limits, {
@@ -223,24 +222,8 @@ describe('certificates', () => {
 });
 
 describe('TLS of the serving port', () => {
-  const tls = async (...names: string[]) => (await check.config({ 'tls-cipher-suites': names })).tls;
-
   it('may begin with 1.3', async () => {
     const { tls: given } = await check.config({ 'tls-min-version': ['VersionTLS13'] });
     assert.equal(given.minVersion, 'TLSv1.3');
-  });
-
-  it('knows suites by the names of kube-apiserver, and keeps those of TLS 1.3', async () => {
-    const { ciphers = '' } = await tls(
-      'TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305',
-      'TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256',
-    );
-    assert.equal(
-      ciphers,
-      'TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256:ECDHE-RSA-AES128-GCM-SHA256:ECDHE-RSA-CHACHA20-POLY1305',
-    );
-    assert.doesNotThrow(() => createSecureContext({ ciphers }));
-    const only13 = await tls('TLS_AES_128_GCM_SHA256');
-    assert.doesNotThrow(() => createSecureContext({ ciphers: only13.ciphers }));
   });
 });

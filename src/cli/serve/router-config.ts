@@ -10,7 +10,6 @@ import type {
   PemFile,
   ServeConfig,
 } from '../../node/configuration/serve-config.ts';
-import { openSslSuites, suitesOfTls13 } from '../../node/configuration/setting-types.ts';
 import {
   type HostNetwork,
   isGlobalUnicast,
@@ -134,7 +133,6 @@ export async function routerConfig(
   if (issues.length > 0 || serving === undefined || !isWhole) return { ok: false, issues, warnings };
   const { routing, peers, health, timeouts } = values;
   const inUse = settings.inUse();
-  const chosen = values.serving.tlsCipherSuites?.flatMap((name) => openSslSuites.get(name) ?? []);
   const config: ServeConfig = {
     settings: values,
     serverId,
@@ -149,10 +147,7 @@ export async function routerConfig(
     advertisedAddress,
     serving,
     namedServing,
-    tls: {
-      minVersion: values.serving.tlsMinVersion === 'VersionTLS12' ? 'TLSv1.2' : 'TLSv1.3',
-      ciphers: chosen && [...suitesOfTls13, ...new Set(chosen)].join(':'),
-    },
+    tls: { minVersion: values.serving.tlsMinVersion === 'VersionTLS12' ? 'TLSv1.2' : 'TLSv1.3' },
     peerCa,
     proxyClient,
     clientCa: clientCa?.file,

@@ -11,9 +11,9 @@ import type { ServeConfig } from '../../node/configuration/serve-config.ts';
 import type { ConfigurationSource } from '../../node/credentials/credentials.ts';
 import { maskText } from '../../node/exchange/mask-secrets.ts';
 import { readHostNetwork } from '../../node/serving/default-interface.ts';
-import type { FoundSetting, SettingChange } from '../../own-paths/status/status-sources.ts';
+import type { FoundSetting } from '../../own-paths/status/status-sources.ts';
 import { fileErrorMessage } from '../../runtime/errors.ts';
-import { type Given, parseConfigurationFile, readGiven } from '../settings/configuration-file.ts';
+import { type Given, readGiven } from '../settings/configuration-file.ts';
 import {
   describeIssue,
   type GivenValue,
@@ -112,7 +112,7 @@ export async function readServeInput(
     isDryRun,
     settings: settings.inUse().flatMap(foundSetting),
     warnings: warnings.length,
-    configurationSource: configurationSource(given, settings, found, config, context),
+    configurationSource: configurationSource(given, found, config, context),
     unknownServerId,
   };
 }
@@ -200,7 +200,6 @@ export function dryRunReport({ settings, warnings }: Pick<ServeInput, 'settings'
 /** Reads the files of a running router again, with the checks of the start. */
 function configurationSource(
   { file, layers: [flags = new Map()] }: Given,
-  started: Settings<typeof routerSettings>,
   found: FoundSettings,
   { local, serverId: id, ...listening }: ServeConfig,
   context: CommandContext,
@@ -209,16 +208,7 @@ function configurationSource(
     found.values,
     id === undefined || flags.has('server-id') ? undefined : serverId(id, ''),
   );
-  const checked = async (
-    inFile: GivenValues,
-    readFile: ReadTextFile,
-  ): Promise<CheckedRouter & { ok: true }> => {
-    const result = await checkRouter([flags, inFile, ofStart], context, readFile);
-    if (result.ok) return result;
-    throw new Error(result.issues.map(describeIssue).join('; '));
-  };
   return {
-    file,
     manifest: found.manifest &&
       local && {
         ...found.manifest,
@@ -229,32 +219,11 @@ function configurationSource(
       },
     async read(texts) {
       const readFile = (path: string) => texts.get(path) ?? context.readFile(path);
-      return (await checked(file?.values ?? new Map(), readFile)).config;
-    },
-    async changes(text) {
-      if (file === undefined) return [];
-      const { values, issues } = parseConfigurationFile(file.path, text, routerConfiguration);
-      if (issues.length > 0) throw new Error(issues.join('; '));
-      const { settings } = await checked(values, context.readFile);
-      return settingChanges(started.inUse(), settings.inUse());
+      const result = await checkRouter([flags, file?.values ?? new Map(), ofStart], context, readFile);
+      if (result.ok) return result.config;
+      throw new Error(result.issues.map(describeIssue).join('; '));
     },
   };
-}
-
-/** The settings that differ between two configurations: by their values, not by how they are written. Pure. */
-export function settingChanges(
-  before: readonly SettingInUse[],
-  after: readonly SettingInUse[],
-): readonly SettingChange[] {
-  return after.flatMap((now, index) => {
-    const inUse = before[index];
-    if (inUse === undefined || JSON.stringify(inUse.input) === JSON.stringify(now.input)) return [];
-    return [{ flag: now.flag, key: now.key, inUse: describeValue(inUse), configured: describeValue(now) }];
-  });
-}
-
-function describeValue({ input, shown }: SettingInUse): string {
-  return input === undefined ? '(not set)' : maskText(shown) || '(empty)';
 }
 
 /** Checks that the snapshot file can be written: the next start would miss it, too late to learn of it. */

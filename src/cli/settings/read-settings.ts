@@ -47,9 +47,6 @@ export interface SettingIssue {
 
 export interface SettingInUse {
   readonly flag: `--${string}`;
-  readonly key: string;
-  /** As a configuration file would have it; `undefined`: it has none. */
-  readonly input: unknown;
   readonly shown: string;
   readonly source: Source | undefined;
 }
@@ -124,13 +121,11 @@ export class Settings<Root extends SectionSchema> {
   }
 
   inUse(): readonly SettingInUse[] {
-    return [...this.#settings.values()].map(({ flag, path, about }) => {
+    return [...this.#settings.values()].map(({ flag, about }) => {
       const given = this.#given.get(flag);
       const usual = about.default === undefined ? '' : shownText(about.default);
       return {
         flag: `--${flag}`,
-        key: path.join('.'),
-        input: given?.input ?? about.default,
         shown: given?.shown ?? usual,
         source: given?.source,
       };

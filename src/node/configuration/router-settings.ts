@@ -6,7 +6,6 @@ import {
   boolean,
   choice,
   cidrs,
-  cipherSuites,
   duration,
   featureGates,
   file,
@@ -197,10 +196,6 @@ export const routerSettings = section('Router flags:', {
     tlsMinVersion: setting('tls-min-version', choice('VersionTLS12', 'VersionTLS13'), {
       default: 'VersionTLS12',
       description: 'Lowest version of TLS that clients may use.',
-    }),
-    tlsCipherSuites: setting('tls-cipher-suites', cipherSuites, {
-      description:
-        "Cipher suites for TLS 1.2, by their names in kube-apiserver; only those that HTTP/2 allows. Those of TLS 1.3 are always offered, AES with 128 bits first. Default: OpenSSL's choice.",
     }),
     certFile: setting('tls-cert-file', file, {
       ...credential,

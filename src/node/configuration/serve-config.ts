@@ -37,8 +37,6 @@ export interface AdvertisedAddress {
 
 export interface TlsParameters {
   readonly minVersion: 'TLSv1.2' | 'TLSv1.3';
-  /** OpenSSL's list; `undefined`: Node's own. */
-  readonly ciphers: string | undefined;
 }
 
 export interface EmbeddedSyncConfig {
@@ -145,6 +143,3 @@ export interface RunningRouter {
    */
   close(graceMilliseconds?: number): Promise<void>;
 }
-
-/** TLS 1.2 or later, as in kube-apiserver. */
-export const defaultTlsParameters: TlsParameters = { minVersion: 'TLSv1.2', ciphers: undefined };

@@ -256,43 +256,6 @@ export const cidrs = listOf(
   ),
 );
 
-/** Names of Go and IANA to those of OpenSSL. HTTP/2 forbids all other suites of TLS 1.2 (RFC 9113 Appendix A). */
-export const openSslSuites: ReadonlyMap<string, string> = new Map(
-  ['ECDSA', 'RSA'].flatMap((key): [string, string][] => [
-    [`TLS_ECDHE_${key}_WITH_AES_128_GCM_SHA256`, `ECDHE-${key}-AES128-GCM-SHA256`],
-    [`TLS_ECDHE_${key}_WITH_AES_256_GCM_SHA384`, `ECDHE-${key}-AES256-GCM-SHA384`],
-    [`TLS_ECDHE_${key}_WITH_CHACHA20_POLY1305_SHA256`, `ECDHE-${key}-CHACHA20-POLY1305`],
-    // Go's earlier name, which kube-apiserver takes, too.
-    [`TLS_ECDHE_${key}_WITH_CHACHA20_POLY1305`, `ECDHE-${key}-CHACHA20-POLY1305`],
-  ]),
-);
-
-/** Always offered, as by Go: they cannot be chosen. In Go's order (crypto/tls, `defaultCipherSuitesTLS13`). */
-export const suitesOfTls13 = [
-  'TLS_AES_128_GCM_SHA256',
-  'TLS_AES_256_GCM_SHA384',
-  'TLS_CHACHA20_POLY1305_SHA256',
-] as const;
-
-/** Whether HTTP/2 allows a cipher suite, by its name of Go or IANA. */
-export function isAllowedSuite(name: string): boolean {
-  return [...openSslSuites.keys(), ...suitesOfTls13].includes(name);
-}
-
-export const cipherSuites = listOf(
-  textLike(
-    'suite',
-    v.pipe(
-      filledText,
-      v.check(
-        isAllowedSuite,
-        ({ input }) =>
-          `has ${quoted(input)}, which HTTP/2 does not allow; it allows ${[...openSslSuites.keys(), ...suitesOfTls13].join(', ')}`,
-      ),
-    ),
-  ),
-);
-
 export const headerNames = (placeholder: string) =>
   listOf(reading(placeholder, (given) => (token.test(given) ? { value: given } : 'must be a header name')));
 

@@ -1,7 +1,6 @@
 import type { AssertionKeySet } from '../../identity/assertion/assertion-keys.ts';
-import { kubeApiServerManifest, type SettingChange } from '../../own-paths/status/status-sources.ts';
+import { kubeApiServerManifest } from '../../own-paths/status/status-sources.ts';
 import type { Destination, DestinationTrust } from '../../request/destination.ts';
-import type { Logger } from '../../runtime/logger.ts';
 import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';
 import {
   type ClientAuthorities,
@@ -167,20 +166,17 @@ interface FileUsers extends CredentialUsers {
    * @returns how to go by it from now on
    */
   readonly prepareSync?: ((config: ServeConfig) => Promise<() => void>) | undefined;
-  readonly onSettingsChanged: (changes: readonly SettingChange[]) => void;
 }
 
 /**
  * Has every file looked after that a router was started with. What certificates, keys and kubeconfig hold is checked again
- * when one of them changes, and taken into use, whole or not at all. A changed configuration file is checked and told:
- * its settings take a restart.
+ * when one of them changes, and taken into use, whole or not at all.
  */
 export function watchRouterFiles(
   started: ServeConfig,
   users: FileUsers,
   source: ConfigurationSource,
   watch: CredentialWatch,
-  logger: Logger,
 ): void {
   // A kubeconfig holds certificates inside its text.
   const files = started.credentialFiles.map((file) => ({ ...file, isDocument: file.name === 'kubeconfig' }));
@@ -195,25 +191,6 @@ export function watchRouterFiles(
       readCluster?.();
     },
   });
-  if (source.file !== undefined) {
-    const file: WatchedFile = { name: 'config', ...source.file, isDocument: true };
-    watch.add({
-      name: 'the configuration file',
-      files: [file],
-      isOnlyChecked: true,
-      async apply(texts) {
-        const { path } = file;
-        const changes = await source.changes(texts.get(path) ?? '');
-        users.onSettingsChanged(changes);
-        if (changes.length > 0) {
-          logger.warn(
-            { path, settings: changes },
-            'The configuration file has changed since the start: restart to use it',
-          );
-        } else logger.info({ path }, 'The configuration file says what is in use');
-      },
-    });
-  }
   if (source.manifest !== undefined) {
     const { path, text, check } = source.manifest;
     const file: WatchedFile = { name: kubeApiServerManifest, path, text, isDocument: true };
@@ -228,8 +205,6 @@ export function watchRouterFiles(
 }
 
 export interface ConfigurationSource {
-  /** The configuration file as it was read at start; `undefined` without one. */
-  readonly file: { readonly path: string; readonly text: string } | undefined;
   readonly manifest?:
     | {
         readonly path: string;
@@ -244,9 +219,4 @@ export interface ConfigurationSource {
    * @throws {Error} with every error
    */
   read(texts: ReadonlyMap<string, string>): Promise<ServeConfig>;
-  /**
-   * What a restart would change, now that the configuration file says something else.
-   * @throws {Error} with every error that a start with this text would have, each with its line and its path
-   */
-  changes(text: string): Promise<readonly SettingChange[]>;
 }

@@ -260,12 +260,12 @@ const stateCatalogue = {
   ),
   credentialReloadFailed: gauge(
     'mixed_version_proxy_credential_file_reload_failed',
-    '1 while a changed certificate, key or configuration file cannot be used and its old content stays in use, else 0.',
+    '1 while a changed certificate, key or kubeconfig cannot be used and its old content stays in use, else 0.',
     fileLabels,
   ),
   credentialLastReload: gauge(
     'mixed_version_proxy_credential_file_last_reload_timestamp_seconds',
-    'When a changed certificate, key or configuration file was last taken into use, in seconds since the epoch. 0: it is as it was at start.',
+    'When a changed certificate, key or kubeconfig was last taken into use, in seconds since the epoch. 0: it is as it was at start.',
     fileLabels,
   ),
   kubeApiServerMoved: gauge(
@@ -308,11 +308,6 @@ const stateCatalogue = {
     'mixed_version_proxy_config_info',
     '1, with the SHA-256 of all flags in use, defaults included, without the contents of files.',
     ['hash'],
-  ),
-  settingsNeedingRestart: gauge(
-    'mixed_version_proxy_settings_needing_restart',
-    'Settings that the configuration file gives another value than the one in use, which takes a restart.',
-    [],
   ),
   featureEnabled: gauge(
     'kubernetes_feature_enabled',

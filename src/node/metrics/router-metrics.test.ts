@@ -11,7 +11,6 @@ function metricsOf(): RouterMetrics {
     {
       table: () => undefined,
       credentialFiles: { certificates: () => [], keyFiles: () => [] },
-      needsRestart: () => [],
       embeddedSync: () => undefined,
       inFlight: () => 0,
       retryBudget: () => 0,

@@ -7,7 +7,6 @@ import {
   type CredentialFiles,
   type EmbeddedSyncStatus,
   kubeApiServerManifest,
-  type SettingsState,
 } from '../../own-paths/status/status-sources.ts';
 import type { Destination } from '../../request/destination.ts';
 import type { RequestObserver } from '../../request/inbound.ts';
@@ -119,7 +118,6 @@ export class RouterMetrics implements MetricsSource, HealthObserver {
 interface StateSources {
   readonly table: () => RoutingTable | undefined;
   readonly credentialFiles: CredentialFiles;
-  readonly needsRestart: SettingsState['needsRestart'];
   readonly embeddedSync: () => EmbeddedSyncStatus | undefined;
   readonly inFlight: (id: string) => number;
   readonly retryBudget: () => number;
@@ -136,7 +134,6 @@ function updateStateMetrics(
   state.documentProblems.with().set(documentProblems(table).length);
   updateCredentials(state, sources.credentialFiles);
   state.heldBytes.with().set(memoryForOthers.bytes);
-  state.settingsNeedingRestart.with().set(sources.needsRestart().length);
   destinations.retryBudget.with().set(sources.retryBudget());
   destinations.health.clear();
   for (const { id, status } of sources.health()) destinations.health.with(id, status).set(1);

@@ -2,7 +2,7 @@ import { createApp } from '../../app.ts';
 import { prewarmDiscovery } from '../../discovery/documents.ts';
 import { RouterHistory } from '../../own-paths/history/router-history.ts';
 import { adminEndpoints } from '../../own-paths/metrics-endpoints.ts';
-import type { EmbeddedSyncStatus, SettingChange } from '../../own-paths/status/status-sources.ts';
+import type { EmbeddedSyncStatus } from '../../own-paths/status/status-sources.ts';
 import { resolveOptions } from '../../proxy/options.ts';
 import { RetryBudget } from '../../proxy/other-servers.ts';
 import { createRouter } from '../../proxy/router.ts';
@@ -130,8 +130,6 @@ async function start(
   opened: Opened,
 ): Promise<RunningRouter> {
   let listeningPort: number | undefined;
-  let changedSettings: readonly SettingChange[] = [];
-  const settings = { needsRestart: () => changedSettings, found: () => config.commandLine.found };
   const credentials = new LiveCredentials(credentialsOf(config));
   const addressPolicy = createAddressPolicy(config.peerAddresses);
   const credentialWatch = new CredentialWatch(logger, async () => embeddedSync?.expiring() ?? []);
@@ -140,7 +138,6 @@ async function start(
   const metrics = new RouterMetrics(config, {
     table: () => receiver.current(),
     credentialFiles: credentialWatch.status,
-    needsRestart: settings.needsRestart,
     embeddedSync: () => embeddedSync?.status(),
     inFlight: (id) => load.inFlight(id),
     retryBudget: () => retryBudget.left,
@@ -262,7 +259,7 @@ async function start(
     enabled: config.featureGateEnabled,
     gate: traffic.gate,
     isShuttingDown: () => traffic.isShuttingDown,
-    settings,
+    found: config.commandLine.found,
     retryBudget,
     load,
     health: servers?.health,
@@ -324,11 +321,8 @@ async function start(
       admin,
       transport,
       prepareSync: embeddedSync && ((next: ServeConfig) => embeddedSync.prepare(next)),
-      onSettingsChanged(changes: readonly SettingChange[]) {
-        changedSettings = changes;
-      },
     };
-    watchRouterFiles(config, users, configurationSource, credentialWatch, logger);
+    watchRouterFiles(config, users, configurationSource, credentialWatch);
   }
   // With all else there is: what it makes is used by nothing yet, and an error ends the start.
   const readCluster = await embeddedSync?.prepare(config);

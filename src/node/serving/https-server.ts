@@ -3,14 +3,12 @@ import { type IncomingMessage, type ServerResponse, setMaxIdleHTTPParsers } from
 import { createServer, type Server, type ServerOptions } from 'node:https';
 import {
   createSecureContext,
-  DEFAULT_CIPHERS,
   type SecureContext,
   type SecureContextOptions,
   type TLSSocket,
   type TlsOptions,
 } from 'node:tls';
-import { defaultTlsParameters, type TlsParameters } from '../configuration/serve-config.ts';
-import { suitesOfTls13 } from '../configuration/setting-types.ts';
+import type { TlsParameters } from '../configuration/serve-config.ts';
 import type { ServerLimits } from '../exchange/serving-limits.ts';
 import { Http1Message } from './held-by-http1.ts';
 import { certificateError } from './server-error.ts';
@@ -72,14 +70,18 @@ export type ServerTlsOptions = Required<Pick<TlsOptions, 'cert' | 'key'>> &
     readonly namedPairs?: readonly NamedPair[];
   };
 
-const ciphersOfNode = DEFAULT_CIPHERS.split(':');
 /**
- * Node's own, but of TLS 1.3 AES with 128 bits first, as in Go's servers: with 256 bits lists over HTTP/1.1 cost 3 % more CPU
- * (bench/README.md).
+ * Those that HTTP/2 allows (RFC 9113 Appendix A), AES with 128 bits first, as in Go's servers: with 256 bits lists over HTTP/1.1
+ * cost 3 % more CPU (bench/README.md).
  */
-const defaultCiphers = [
-  ...suitesOfTls13.filter((suite) => ciphersOfNode.includes(suite)),
-  ...ciphersOfNode.filter((suite) => !suitesOfTls13.some((first) => first === suite)),
+const ciphers = [
+  'TLS_AES_128_GCM_SHA256',
+  'TLS_AES_256_GCM_SHA384',
+  'TLS_CHACHA20_POLY1305_SHA256',
+  ...['AES128-GCM-SHA256', 'AES256-GCM-SHA384', 'CHACHA20-POLY1305'].flatMap((suite) => [
+    `ECDHE-ECDSA-${suite}`,
+    `ECDHE-RSA-${suite}`,
+  ]),
 ].join(':');
 
 /**
@@ -91,7 +93,7 @@ function secureContextOf({
   ...tls
 }: ServerTlsOptions): SecureContextOptions & Omit<ServerTlsOptions, 'namedPairs'> {
   const secureOptions = (tls.secureOptions ?? 0) | constants.SSL_OP_NO_RENEGOTIATION;
-  return { ...defaultTlsParameters, ...tls, ciphers: tls.ciphers ?? defaultCiphers, secureOptions };
+  return { minVersion: 'TLSv1.2', ...tls, ciphers, secureOptions };
 }
 
 /** The certificates that clients get who ask for a name (RFC 6066 section 3). */

@@ -16,14 +16,12 @@ import { servedComparison } from './served-comparison.ts';
 import type { RouterStatus } from './status-schema.ts';
 import {
   type CredentialFiles,
-  describeSettingChange,
   type EmbeddedSyncSource,
   type EmbeddedSyncStatus,
   expiryWarnings,
   type FoundSetting,
   manifestWarnings,
   reloadWarnings,
-  type SettingsState,
 } from './status-sources.ts';
 
 export interface RouterStatusOptions
@@ -34,8 +32,8 @@ export interface RouterStatusOptions
   };
   /** What the runtime has to say about certificates and key files, where it reads any. Default: nothing. */
   readonly credentialFiles?: CredentialFiles | undefined;
-  /** Settings that wait for a restart. Default: none do. */
-  readonly settings?: SettingsState | undefined;
+  /** Settings that were found on this machine or in the cluster. Default: none. */
+  readonly found?: readonly FoundSetting[] | undefined;
   /** The sync job in this process, which makes the snapshots. Default: they are pushed. */
   readonly embeddedSync?: EmbeddedSyncSource | undefined;
 }
@@ -49,11 +47,10 @@ export function routerStatus(
   const { enabled = true, health } = options;
   const serverId = options.local?.id;
   const { preferredVersion = defaultPreferredVersion } = options;
-  const { routingTable, credentialFiles = none, settings, embeddedSync } = options;
+  const { routingTable, credentialFiles = none, found = [], embeddedSync } = options;
   const table = routingTable.current();
   const undecodable = undecodableVersions(table);
   const reading = embeddedSync?.();
-  const needsRestart = settings?.needsRestart() ?? [];
   const listed = new Map(table?.snapshot.servers.map((server) => [server.id, server]));
   return {
     form: serverId === undefined ? 'gateway' : 'sidecar',
@@ -86,19 +83,14 @@ export function routerStatus(
     documents: documentProblems(table, reading !== undefined),
     certificates: credentialFiles.certificates(),
     keyFiles: credentialFiles.keyFiles(),
-    found: foundInUse(settings?.found() ?? [], serverId),
-    needsRestart,
+    found: foundInUse(found, serverId),
     warnings: [
       ...warnings(`${runbook}credentialreloadfailed`, reloadWarnings(credentialFiles)),
       ...warnings(`${runbook}certificateexpiring`, expiryWarnings(credentialFiles)),
-      ...warnings(null, needsRestart.map(describeSettingChange)),
       ...warnings(`${runbook}snapshotrefused`, refusedPushWarnings(routingTable.refusedPush)),
       ...warnings(null, ownServerWarnings(table, serverId)),
       ...warnings(`${kubeadmPage}#an-upgrade-without---patches`, manifestWarnings(credentialFiles)),
-      ...warnings(
-        `${kubeadmPage}#while-some-nodes-are-done-and-others-not`,
-        halfWayWarnings(table, settings?.found() ?? []),
-      ),
+      ...warnings(`${kubeadmPage}#while-some-nodes-are-done-and-others-not`, halfWayWarnings(table, found)),
       ...warnings(`${runbook}snapshotold`, oldSnapshotWarnings(table, now, reading !== undefined)),
       ...warnings(
         'docs/guides/preferred-version.md#objects-that-a-server-cannot-decode',

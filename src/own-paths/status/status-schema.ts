@@ -152,10 +152,6 @@ const routerStatus = open({
   keyFiles: v.array(open(file)),
   /** Settings that were detected on this machine or in the cluster, and where. */
   found: v.array(open({ flag: v.string(), value: v.string(), source: v.string() })),
-  /** What the configuration file says now and only a restart can take into use, without secrets. */
-  needsRestart: v.array(
-    open({ flag: v.string(), key: v.string(), inUse: v.string(), configured: v.string() }),
-  ),
   /** The router works, and something needs attention: what to do, and the page of the documentation that says more. */
   warnings: v.array(open({ message: v.string(), see: v.nullable(v.string()) })),
 });

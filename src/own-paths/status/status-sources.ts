@@ -1,18 +1,5 @@
 import type { RouterStatus } from './status-schema.ts';
 
-export type SettingChange = RouterStatus['needsRestart'][number];
-
-export function describeSettingChange({ flag, key, inUse, configured }: SettingChange): string {
-  return `${flag} (${key}) needs a restart: ${inUse} is in use, the configuration file says ${configured}`;
-}
-
-export interface SettingsState {
-  /** What the configuration file says now and only a restart can take into use. */
-  needsRestart(): readonly SettingChange[];
-  /** Settings that were detected on this machine or in the cluster. */
-  found(): readonly FoundSetting[];
-}
-
 export type FoundSetting = RouterStatus['found'][number];
 
 /** State of the sync job in this router: what it last read of the cluster. */
