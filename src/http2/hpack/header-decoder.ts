@@ -18,22 +18,28 @@ const codeLengths: readonly number[] = [
 
 /** The symbol that ends nothing: it must not stand in a string (RFC 7541 section 5.2). */
 const endOfString = 256;
-const noSymbol = -1;
 
-/**
- * An automaton that reads four bits at a time. A state is an inner node of the code's tree; no code is shorter than
- * five bits, so that four bits end one code at most.
- */
-interface Automaton {
-  /** By `state * 16 + bits`: the state behind them, or -1 where there is none. */
-  readonly next: Int16Array;
-  /** By `state * 16 + bits`: the byte whose code they end, or -1. */
-  readonly symbol: Int16Array;
-  /** By state: whether a string may end here, in fewer than eight bits, all ones (RFC 7541 section 5.2). */
-  readonly mayEnd: Uint8Array;
+/** In order of their codes. */
+const symbols = Uint16Array.from(
+  [...codeLengths.keys()].sort(
+    (one, other) => (codeLengths[one] as number) - (codeLengths[other] as number) || one - other,
+  ),
+);
+/** By the length of a code: 32 bits that begin with one of it, or with a shorter one, are less than this. */
+const below = new Float64Array(31);
+/** By the length of a code: its place in `symbols` is its value plus this. */
+const offsets = new Int32Array(31);
+for (let bits = 1, code = 0, place = 0; bits <= 30; bits++) {
+  const count = codeLengths.filter((length) => length === bits).length;
+  offsets[bits] = place - 2 * code;
+  code = 2 * code + count;
+  place += count;
+  below[bits] = code * 2 ** (32 - bits);
 }
-
-const automaton = buildAutomaton();
+/** By the first byte of 32 bits: the least length of the code that they begin with. */
+const shortest = Uint8Array.from({ length: 256 }, (_, byte) =>
+  below.findIndex((limit) => byte * 2 ** 24 < limit),
+);
 
 /**
  * Takes the Huffman coding off `bytes` from `start` to `end`.
@@ -41,94 +47,36 @@ const automaton = buildAutomaton();
  * @returns how many bytes were written to `into`, or -1 where the code is invalid.
  */
 export function decodeHuffman(bytes: Uint8Array, start: number, end: number, into: Uint8Array): number {
-  const { next, symbol, mayEnd } = automaton;
-  let state = 0;
   let length = 0;
-  for (let index = start; index < end; index++) {
-    const byte = bytes[index] as number;
-    for (let shift = 4; shift >= 0; shift -= 4) {
-      const step = state * 16 + ((byte >> shift) & 0xf);
-      const read = symbol[step] as number;
-      if (read !== noSymbol) into[length++] = read;
-      state = next[step] as number;
-      if (state < 0) return -1;
+  let place = start;
+  let read = 0;
+  let available = 0;
+  for (;;) {
+    while (available <= 24) {
+      read |= byteBefore(end, bytes, place++) << (24 - available);
+      available += 8;
     }
+    const left = 8 * (end - place) + available;
+    if (left <= 0) return left === 0 ? length : -1;
+    const window = (read | (byteBefore(end, bytes, place) >> (available - 24))) >>> 0;
+    let bits = shortest[window >>> 24] as number;
+    while (window >= (below[bits] as number)) bits++;
+    const symbol = symbols[(window >>> (32 - bits)) + (offsets[bits] as number)] as number;
+    if (symbol === endOfString) return left < 8 ? length : -1;
+    into[length++] = symbol;
+    read <<= bits;
+    available -= bits;
   }
-  return mayEnd[state] === 1 ? length : -1;
+}
+
+/** Behind the end come ones, of which padding consists, and EOS. */
+function byteBefore(end: number, bytes: Uint8Array, place: number): number {
+  return place < end ? (bytes[place] as number) : 0xff;
 }
 
 /** What a string of so many bytes can be long when decoded: its shortest codes have five bits. */
 export function maximumDecodedLength(encodedLength: number): number {
   return Math.ceil((encodedLength * 8) / 5);
-}
-
-interface Node {
-  readonly state: number;
-  readonly children: [Node | number | undefined, Node | number | undefined];
-}
-
-function buildAutomaton(): Automaton {
-  const nodes: Node[] = [];
-  const newNode = (): Node => {
-    const node: Node = { state: nodes.length, children: [undefined, undefined] };
-    nodes.push(node);
-    return node;
-  };
-  const root = newNode();
-  for (const { symbol, code, length } of canonicalCodes()) {
-    let node = root;
-    for (let bit = length - 1; bit > 0; bit--) {
-      const side = ((code >>> bit) & 1) as 0 | 1;
-      let child = node.children[side];
-      if (typeof child !== 'object') {
-        child = newNode();
-        node.children[side] = child;
-      }
-      node = child;
-    }
-    node.children[(code & 1) as 0 | 1] = symbol;
-  }
-  const next = new Int16Array(nodes.length * 16);
-  const symbols = new Int16Array(nodes.length * 16).fill(noSymbol);
-  for (const from of nodes) {
-    for (let bits = 0; bits < 16; bits++) {
-      let node = from;
-      const step = from.state * 16 + bits;
-      for (let bit = 3; bit >= 0; bit--) {
-        const child = node.children[((bits >>> bit) & 1) as 0 | 1];
-        if (typeof child === 'object') {
-          node = child;
-          continue;
-        }
-        if (child === undefined || child === endOfString) {
-          next[step] = -1;
-          break;
-        }
-        symbols[step] = child;
-        node = root;
-      }
-      if (next[step] !== -1) next[step] = node.state;
-    }
-  }
-  const mayEnd = new Uint8Array(nodes.length);
-  let padding: Node | number | undefined = root;
-  for (let bits = 0; bits < 8 && typeof padding === 'object'; bits++) {
-    mayEnd[padding.state] = 1;
-    padding = padding.children[1];
-  }
-  return { next, symbol: symbols, mayEnd };
-}
-
-function canonicalCodes(): { readonly symbol: number; readonly code: number; readonly length: number }[] {
-  const symbols = codeLengths.map((length, symbol) => ({ symbol, length }));
-  symbols.sort((one, other) => one.length - other.length || one.symbol - other.symbol);
-  let code = 0;
-  let bits = 0;
-  return symbols.map(({ symbol, length }) => {
-    code <<= length - bits;
-    bits = length;
-    return { symbol, code: code++, length };
-  });
 }
 
 /** The block cannot be decoded, nor any later one of the connection (RFC 9113 section 4.3). */
