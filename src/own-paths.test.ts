@@ -47,7 +47,7 @@ test('the snapshot in use can be read back, opened or sealed', async () => {
 });
 
 test('explain sees what requests see of a local server that was lost, before it counts as unhealthy', async () => {
-  const health = new ServerHealth({ rise: 1, fall: 3, slowStart: 0 });
+  const health = new ServerHealth({ rise: 1, fall: 3 });
   health.follow(localId);
   health.probing(localId);
   health.probed(localId, 'ready', 1);

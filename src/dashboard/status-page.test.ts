@@ -51,7 +51,7 @@ describe('the status page', () => {
   });
 
   it('shows the last probe of a server, also one from before the page was asked for, or the router reloaded', async (context) => {
-    const health = new ServerHealth({ rise: 1, fall: 1, slowStart: 0 });
+    const health = new ServerHealth({ rise: 1, fall: 1 });
     health.follow('cp-b');
     health.probed('cp-b', 'ready', 4);
     const observers = context.mock.method(health, 'observe');

@@ -10,8 +10,7 @@ const jobs = 'https://router.example/apis/batch/v1/namespaces/default/jobs';
 const pods = 'https://router.example/api/v1/namespaces/default/pods';
 
 function followed() {
-  let now = 0;
-  const health = new ServerHealth({ rise: 1, fall: 1, slowStart: 30_000, monotonic: () => now });
+  const health = new ServerHealth({ rise: 1, fall: 1 });
   for (const id of [localId, 'peer-1', 'peer-2', 'peer-3']) {
     health.follow(id);
     health.probed(id, 'ready', 1);
@@ -19,10 +18,6 @@ function followed() {
   return {
     health,
     down: (id: string) => health.probed(id, 'unreachable', 1),
-    up: (id: string) => health.probed(id, 'ready', 1),
-    pass: (milliseconds: number) => {
-      now += milliseconds;
-    },
   };
 }
 

@@ -5,7 +5,7 @@ import type { ProbeOutcome } from './health-state.ts';
 import { ServerHealth } from './server-health.ts';
 
 function closing(...ids: string[]) {
-  const health = new ServerHealth({ rise: 1, fall: 2, slowStart: 0 });
+  const health = new ServerHealth({ rise: 1, fall: 2 });
   const ended: string[] = [];
   health.observe({ changed: connectionCloser(health, (id, how) => ended.push(`${id} ${how}`)) });
   const probe = (id: string, ...outcomes: ProbeOutcome[]) => {

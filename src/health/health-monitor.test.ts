@@ -20,7 +20,7 @@ const server = (id: string, origin = `https://${id}.example:6443`): Destination 
 
 function monitored(context: TestContext, random?: () => number) {
   const clock = manualClock(0, random);
-  const health = new ServerHealth({ rise: 2, fall: 3, slowStart: 0, monotonic: clock.monotonic });
+  const health = new ServerHealth({ rise: 2, fall: 3, monotonic: clock.monotonic });
   const outcomes = new Map<string, ProbeOutcome>();
   const probed: { readonly id: string; readonly origin: string; readonly at: number }[] = [];
   const monitor = new HealthMonitor({
@@ -153,7 +153,7 @@ test('an unchanged server keeps its state in a new snapshot; one at another addr
 
 test('a response that comes after its server was replaced says nothing of the new one', async (context) => {
   const clock = manualClock();
-  const health = new ServerHealth({ rise: 2, fall: 1, slowStart: 0, monotonic: clock.monotonic });
+  const health = new ServerHealth({ rise: 2, fall: 1, monotonic: clock.monotonic });
   const first = Promise.withResolvers<ProbeOutcome>();
   const answers = [first.promise];
   const probe = () => answers.shift() ?? new Promise<ProbeOutcome>(() => {});

@@ -14,7 +14,6 @@ import {
   isToBeVerified,
   missingKnowledge,
   nextHealth,
-  slowStartWeight,
   whileProbed,
 } from './health-state.ts';
 
@@ -101,32 +100,6 @@ describe('the health of a server', () => {
     assert.equal(isInDoubt(after(['ready', 'ready']), thresholds), false);
     for (const signal of ['not-ready', 'unreachable', 'not-connected'] as const) {
       assert.equal(isInDoubt(after(['ready', 'ready', signal]), thresholds), true, signal);
-    }
-  });
-});
-
-describe('the slow start', () => {
-  const recovered = after(['unreachable', 'unreachable', 'unreachable', 'ready', 'ready']);
-  const slowStart = 30_000;
-
-  test('begins when an unhealthy server recovers, and at no other success', () => {
-    assert.equal(recovered.recoveredAt, 5);
-    assert.equal(after(['ready', 'ready', 'ready']).recoveredAt, undefined);
-    assert.equal(after(['ready'], recovered).recoveredAt, 5);
-    assert.equal(slowStartWeight(after(['ready']), slowStart, 1), 1);
-  });
-
-  test('grows with time, from a tenth to the whole', () => {
-    const weights = [0, 1_500, 15_000, 29_999, 30_000].map((elapsed) =>
-      slowStartWeight(recovered, slowStart, 5 + elapsed),
-    );
-    assert.deepEqual(weights, [0.1, 0.1, 0.5, 29_999 / 30_000, 1]);
-    assert.equal(slowStartWeight(recovered, 0, 5), 1);
-  });
-
-  test('holds no server down under a clock that is set back or forward by hours', () => {
-    for (const jump of [-3_600_000, 3_600_000]) {
-      assert.equal(slowStartWeight(recovered, slowStart, 5 + jump), 1);
     }
   });
 });

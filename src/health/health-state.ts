@@ -57,8 +57,6 @@ export interface HealthState {
   /** Why it is unhealthy, by the last failure; `undefined` otherwise. */
   readonly cause: UnhealthyCause | undefined;
   readonly since: number;
-  /** When it recovered, if it was unhealthy before: where its slow start begins. */
-  readonly recoveredAt: number | undefined;
   readonly successes: number;
   readonly failures: number;
   /** Requests in a row that found no connection. Apart from `failures`, since any response ends this row. */
@@ -84,7 +82,6 @@ export function initialHealth(now: number): HealthState {
     status: 'unknown',
     cause: undefined,
     since: now,
-    recoveredAt: undefined,
     successes: 0,
     failures: 0,
     missedConnections: 0,
@@ -127,7 +124,7 @@ export function nextHealth(
   const cause: UnhealthyCause = heard === 'not-ready' ? 'not-ready' : 'unreachable';
   if (state.status === 'unhealthy') return { ...failed, cause };
   if (Math.max(failed.failures, failed.missedConnections) < thresholds.fall) return failed;
-  return { ...failed, status: 'unhealthy', cause, since: now, recoveredAt: undefined };
+  return { ...failed, status: 'unhealthy', cause, since: now };
 }
 
 /**
@@ -301,7 +298,7 @@ function afterSuccess(state: HealthState, { rise }: HealthThresholds, now: numbe
   // The first thing that is heard of a server counts at once: there is no earlier word against it.
   if (state.status === 'unknown') return { ...better, status: 'healthy', since: now };
   if (successes < rise) return better;
-  return { ...better, status: 'healthy', cause: undefined, since: now, recoveredAt: now };
+  return { ...better, status: 'healthy', cause: undefined, since: now };
 }
 
 /**
@@ -322,19 +319,4 @@ export function isInDoubt(state: HealthState, { rise }: HealthThresholds): boole
     state.missedConnections > 0 ||
     state.successes < rise
   );
-}
-
-/** A recovered server begins with this share of its part, so that it is tried at all. */
-const smallestWeight = 0.1;
-
-/**
- * In (0, 1], in proportion to the time since it recovered: caches and connections of a server that has just started are cold.
- * @param slowStart milliseconds until it has its whole part; 0: at once.
- */
-export function slowStartWeight({ recoveredAt }: HealthState, slowStart: number, now: number): number {
-  if (recoveredAt === undefined) return 1;
-  const elapsed = now - recoveredAt;
-  // A clock that was set back must not hold a server down for as long as it was set back.
-  if (elapsed < 0 || elapsed >= slowStart) return 1;
-  return Math.max(smallestWeight, elapsed / slowStart);
 }

@@ -4,7 +4,7 @@ import { type HealthChange, ServerHealth } from './server-health.ts';
 
 function followed(...ids: string[]) {
   let now = 1_000;
-  const health = new ServerHealth({ rise: 2, fall: 3, slowStart: 10_000, monotonic: () => now });
+  const health = new ServerHealth({ rise: 2, fall: 3, monotonic: () => now });
   for (const id of ids) health.follow(id);
   const changes: HealthChange[] = [];
   const doubts: string[] = [];
@@ -102,7 +102,6 @@ test('a server that is not followed has no health, and nothing that is met of it
   health.responded('metrics-server.kube-system');
   assert.deepEqual([health.reports(), doubts, changes], [[], [], []]);
   assert.notEqual(health.statusOf('a'), 'unhealthy');
-  assert.equal(health.weight('a'), 1);
 });
 
 test('a report says since when, and what the last probe said', () => {
@@ -120,16 +119,6 @@ test('a report says since when, and what the last probe said', () => {
     lastProbe: { outcome: 'ready', agoMilliseconds: 500, milliseconds: 1 },
   });
   assert.equal(health.report('b'), undefined);
-});
-
-test('a recovered server comes back to its share slowly', () => {
-  const { health, probes, pass } = followed('a');
-  probes('a', 'unreachable', 'unreachable', 'unreachable', 'ready', 'ready');
-  assert.equal(health.weight('a'), 0.1);
-  pass(6_000);
-  assert.equal(health.weight('a'), 0.6);
-  pass(4_000);
-  assert.equal(health.weight('a'), 1);
 });
 
 test('a server that is followed anew is unknown again', () => {

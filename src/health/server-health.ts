@@ -19,14 +19,11 @@ import {
   missingKnowledge,
   nextHealth,
   type ProbeOutcome,
-  slowStartWeight,
   type UnhealthyCause,
   whileProbed,
 } from './health-state.ts';
 
 export interface ServerHealthOptions extends HealthThresholds {
-  /** Milliseconds in which a recovered server comes back to its whole share of requests. 0: at once. */
-  readonly slowStart: number;
   readonly monotonic?: () => number;
 }
 
@@ -275,14 +272,6 @@ export class ServerHealth {
   isInDoubt(id: string): boolean {
     const state = this.#states.get(id);
     return state !== undefined && isInDoubt(state, this.#options);
-  }
-
-  /** Share of its part of the requests that it gets, in (0, 1]: below 1 during its slow start. */
-  weight(id: string): number {
-    const state = this.#states.get(id);
-    // Nearly always: no look at the clock, then.
-    if (state?.recoveredAt === undefined) return 1;
-    return slowStartWeight(state, this.#options.slowStart, this.#monotonic());
   }
 
   report(id: string): ServerHealthReport | undefined {

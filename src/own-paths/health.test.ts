@@ -110,7 +110,7 @@ const byPeer = { byPeer: true };
 const byOther = { byPeer: false };
 
 function health(outcomes: Readonly<Record<string, ProbeOutcome | undefined>>): ServerHealth {
-  const known = new ServerHealth({ rise: 1, fall: 1, slowStart: 0 });
+  const known = new ServerHealth({ rise: 1, fall: 1 });
   for (const [id, outcome] of Object.entries(outcomes)) {
     known.follow(id);
     if (outcome !== undefined) known.probed(id, outcome, 1);
@@ -156,7 +156,7 @@ test('routers whose local servers are all down do not keep each other ready', as
 });
 
 test('a peer is told at once that the local server has ended, load balancers after several failures', () => {
-  const servers = new ServerHealth({ rise: 1, fall: 3, slowStart: 0 });
+  const servers = new ServerHealth({ rise: 1, fall: 3 });
   for (const id of ['local', 'a']) {
     servers.follow(id);
     servers.probing(id);

@@ -23,7 +23,7 @@ const base = buildRoutingTable(snapshot);
 
 function probedHealth(...ids: readonly string[]) {
   let now = 0;
-  const health = new ServerHealth({ rise: 1, fall: 3, slowStart: 0, monotonic: () => now });
+  const health = new ServerHealth({ rise: 1, fall: 3, monotonic: () => now });
   const probe = (id: string, outcome: 'ready' | 'changed' | 'not-ready') => {
     health.probing(id);
     health.probed(id, outcome, 1);

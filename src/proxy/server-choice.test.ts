@@ -38,11 +38,10 @@ interface Circumstances {
   readonly avoided?: readonly string[];
   readonly restarting?: readonly string[];
   readonly slow?: readonly string[];
-  readonly weights?: Readonly<Record<string, number>>;
 }
 
 function choiceWith(
-  { inFlight = {}, avoided = [], restarting = [], slow = [], weights = {} }: Circumstances = {},
+  { inFlight = {}, avoided = [], restarting = [], slow = [] }: Circumstances = {},
   random: () => number = () => 0,
 ) {
   return new ServerChoice({
@@ -50,7 +49,6 @@ function choiceWith(
     health: {
       mayBeAsked: (id) => (restarting.includes(id) ? 'not' : 'first'),
       mayStillServe: (id) => slow.includes(id),
-      weight: (id) => weights[id] ?? 1,
     },
     random,
   });
@@ -174,35 +172,18 @@ test('the server that was tried already is never taken again', () => {
   );
 });
 
-test('somebody is always chosen, whatever health and slow start say', () => {
+test('somebody is always chosen, whatever health says', () => {
   const share = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
   fc.assert(
     fc.property(
       fc.uniqueArray(fc.constantFrom(a, b, c), { minLength: 1 }),
       fc.infiniteStream(share),
       fc.uniqueArray(fc.constantFrom('a', 'b', 'c')),
-      share,
-      (candidates, draws, avoided, weight) => {
+      (candidates, draws, avoided) => {
         const random = () => draws.next().value as number;
-        const weights = { a: weight, b: weight, c: weight };
-        const chosen = chosenOf(candidates, { avoided, weights }, random);
+        const chosen = chosenOf(candidates, { avoided }, random);
         assert.ok(chosen !== undefined && candidates.includes(chosen));
       },
     ),
   );
-});
-
-test('a server in its slow start is preferred to one that is avoided, and gets its share of equals', () => {
-  assert.equal(
-    chosenOf([a, b], { avoided: ['b'], weights: { a: 0.1 } }, () => 0.5),
-    a,
-  );
-  let draws = 0;
-  // An even sequence (multiples of the golden ratio), so that the shares are the weights'.
-  const even = () => (draws++ * 0.618_033_988_749) % 1;
-  let chosen = 0;
-  for (let request = 0; request < 1_000; request++) {
-    if (chosenOf([a, b], { weights: { a: 0.25 } }, even) === a) chosen++;
-  }
-  assert.ok(chosen > 50 && chosen < 250, `an eighth of the requests: ${chosen}`);
 });

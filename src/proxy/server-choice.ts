@@ -23,7 +23,7 @@ export interface Choice {
 
 interface ServerChoiceOptions {
   readonly load: Pick<ServerLoad, 'inFlight' | 'isAvoided'>;
-  readonly health?: Pick<ServerHealth, 'mayBeAsked' | 'mayStillServe' | 'weight'> | undefined;
+  readonly health?: Pick<ServerHealth, 'mayBeAsked' | 'mayStillServe'> | undefined;
   /** In [0, 1). */
   readonly random: () => number;
   readonly local?: Destination | undefined;
@@ -80,8 +80,8 @@ export class ServerChoice {
 
   /**
    * Of two drawn at random the one with fewer requests in flight (Mitzenmacher, "The Power of Two Choices in Randomized Load
-   * Balancing"). Servers that may be asked last count only when all are such; one in its slow start is passed over in
-   * proportion. Allocates nothing, however many candidates there are.
+   * Balancing"). Servers that may be asked last count only when all are such. Allocates nothing, however many
+   * candidates there are.
    * @param except one that was tried already
    */
   #drawTwo(candidates: readonly RoutingServer[], except?: RoutingServer): RoutingServer | undefined {
@@ -102,24 +102,17 @@ export class ServerChoice {
     except: RoutingServer | undefined,
     drawn: RoutingServer | undefined,
   ): RoutingServer | undefined {
-    const { health, random } = this.#options;
-    const start = Math.floor(random() * candidates.length);
-    let passedOver: RoutingServer | undefined;
+    const start = Math.floor(this.#options.random() * candidates.length);
     let avoided: RoutingServer | undefined;
     // Nearly always the first candidate is usable; the walk ends at the next one that is.
     for (let step = 0; step < candidates.length; step++) {
       const candidate = candidates[(start + step) % candidates.length];
       if (candidate === undefined || candidate === except || candidate === drawn) continue;
       const may = this.#mayBeAsked(candidate.id);
-      if (may !== 'first') {
-        if (may === 'last') avoided ??= candidate;
-        continue;
-      }
-      const weight = health?.weight(candidate.id) ?? 1;
-      if (weight === 1 || random() < weight) return candidate;
-      passedOver ??= candidate;
+      if (may === 'first') return candidate;
+      if (may === 'last') avoided ??= candidate;
     }
-    return passedOver ?? avoided;
+    return avoided;
   }
 
   #choiceOf(server: RoutingServer, versions?: VersionChoice, minor?: string): Choice {

@@ -23,7 +23,7 @@ interface Shown
 
 /** The page as text: tags become spaces. */
 async function shown({ down = [], path = '', ...options }: Shown): Promise<string> {
-  const health = new ServerHealth({ rise: 1, fall: 1, slowStart: 0, monotonic: () => 0 });
+  const health = new ServerHealth({ rise: 1, fall: 1, monotonic: () => 0 });
   for (const { id } of options.snapshot?.servers ?? []) {
     health.follow(id);
     health.probed(id, down.includes(id) ? 'unreachable' : 'ready', 1);

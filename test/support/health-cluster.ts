@@ -86,7 +86,7 @@ export const quick: FlagChanges = {
   'health-check-interval': ['250ms'],
 };
 /** The same of what no flag sets; no machine is so busy that a server which responds takes this long. */
-const quickHealth = { timeout: 30_000, rise: 1, fall: 2, slowStart: 0 };
+const quickHealth = { timeout: 30_000, rise: 1, fall: 2 };
 
 export interface Cluster {
   readonly port: number;

@@ -177,9 +177,9 @@ export async function routerConfig(
 
 /**
  * A probe that takes five seconds is one that a load balancer would have given up, too. Two good answers bring a server
- * back, three bad ones take it out, as in HAProxy. A recovered server has cold caches: it gets its part over half a minute.
+ * back, three bad ones take it out, as in HAProxy.
  */
-const probing = { timeout: 5_000, rise: 2, fall: 3, slowStart: 30_000 };
+const probing = { timeout: 5_000, rise: 2, fall: 3 };
 
 const unknownVersionInteroperabilityProxy = 'UnknownVersionInteroperabilityProxy';
 

@@ -1,4 +1,4 @@
-import type { OnReadOpts, Socket } from 'node:net';
+import type { OnReadOpts } from 'node:net';
 import type { Duplex, Readable } from 'node:stream';
 import type { HeaderLines } from '../fields/header-fields.ts';
 import type { WindowGrowth } from '../frames/flow-control.ts';
@@ -95,26 +95,16 @@ const readBuffer = Buffer.allocUnsafeSlow(64 * 1024);
  * else is read.
  */
 export class ConnectionInbox {
-  #take: (bytes: Buffer) => boolean = () => true;
+  /** Is called with bytes that are overwritten as soon as it returns. */
+  take: (bytes: Buffer) => void = () => {};
 
   readonly onread: OnReadOpts = {
     buffer: readBuffer,
-    callback: (length) => this.#take(readBuffer.subarray(0, length)),
-  };
-
-  /** @param take is called with bytes that are overwritten as soon as it returns */
-  take(take: (bytes: Buffer) => void): void {
-    this.#take = (bytes) => {
-      take(bytes);
+    callback: (length) => {
+      this.take(readBuffer.subarray(0, length));
       return true;
-    };
-  }
-
-  /** Makes the socket an ordinary stream again, for a library that reads it as one. */
-  leaveTo(socket: Socket): void {
-    // `push` returns false if the stream is full; its next read starts the socket again.
-    this.#take = (bytes) => socket.push(Buffer.from(bytes));
-  }
+    },
+  };
 }
 
 /**
@@ -234,7 +224,7 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
     this.output.write(preface + settings);
     this.output.windowUpdate(0, connectionWindow - initialConnectionWindow);
     const received = (bytes: Buffer) => this.#received(bytes);
-    inbox.take((bytes) => handleInput(received, bytes));
+    inbox.take = (bytes) => handleInput(received, bytes);
     socket.on('error', (error) => {
       this.#error ??= error;
     });

@@ -4,12 +4,6 @@ import { Dispatcher, errors } from 'undici';
 import { type ClientLimits, ClientSession, ConnectionInbox, defaultClientLimits } from './client-session.ts';
 import { DispatchedRequest, RequestHeadTooLargeError } from './dispatched-request.ts';
 
-/**
- * Makes a dispatcher for a server that only agrees on HTTP/1.1, such as undici's `Pool`.
- * @param firstSocket returns, once, the connection on which HTTP/1.1 was agreed, if it is still open
- */
-export type OpenHttp1 = (firstSocket: () => TLSSocket | undefined) => Dispatcher;
-
 export interface Http2PoolOptions {
   /**
    * Opens a connection with `tls.connect`, verifies the server, and offers `h2` (`ALPNProtocols`), with `http1` also
@@ -27,10 +21,10 @@ export interface Http2PoolOptions {
   readonly settingsTimeout?: number;
   readonly limits?: Partial<ClientLimits>;
   /**
-   * Makes the dispatcher for a server that only agrees on HTTP/1.1. It is used until its first 'connectionError': the
+   * Makes the dispatcher for a server that only agrees on HTTP/1.1, such as undici's `Pool`. It is used until its first 'connectionError': the
    * server may come back with HTTP/2. Default: such requests fail.
    */
-  readonly http1?: OpenHttp1;
+  readonly http1?: () => Dispatcher;
   readonly onGoAway?: (() => void) | undefined;
   readonly onSilence?: (() => void) | undefined;
 }
@@ -54,7 +48,6 @@ export class Http2Pool extends Dispatcher {
   #http1: Dispatcher | undefined;
   /** Earlier ones, which finish their requests. */
   readonly #retiredHttp1 = new Set<Dispatcher>();
-  #spareSocket: TLSSocket | undefined;
   #dialing = false;
   #needsDrain = false;
   #state: 'open' | 'closing' | 'destroyed' = 'open';
@@ -227,22 +220,15 @@ export class Http2Pool extends Dispatcher {
   async #open(): Promise<void> {
     const inbox = new ConnectionInbox();
     const socket = await this.#options.connect(inbox.onread);
-    if (this.#state === 'destroyed') {
-      socket.destroy();
-    } else if (socket.alpnProtocol === 'h2') {
+    if (this.#state !== 'destroyed' && socket.alpnProtocol === 'h2') {
       await this.#openHttp2(socket, inbox);
-    } else if (this.#options.http1 !== undefined) {
-      inbox.leaveTo(socket);
-      this.#openHttp1(this.#options.http1, socket);
-    } else {
-      socket.destroy();
-      throw new Error('the server did not agree on HTTP/2 (ALPN)');
+      return;
     }
-  }
-
-  #openHttp1(open: OpenHttp1, socket: TLSSocket): void {
-    this.#spareSocket = socket;
-    const dispatcher = open(() => this.#takeSpareSocket());
+    socket.destroy();
+    if (this.#state === 'destroyed') return;
+    const { http1 } = this.#options;
+    if (http1 === undefined) throw new Error('the server did not agree on HTTP/2 (ALPN)');
+    const dispatcher = http1();
     dispatcher.on('connectionError', () => {
       // The server may come back with HTTP/2: negotiate again for the next request.
       if (this.#http1 === dispatcher) this.#retireHttp1();
@@ -254,8 +240,6 @@ export class Http2Pool extends Dispatcher {
     const dispatcher = this.#http1;
     if (dispatcher === undefined) return;
     this.#http1 = undefined;
-    // The dispatcher does not know this connection, and would leave it open.
-    this.#takeSpareSocket()?.destroy();
     this.#retiredHttp1.add(dispatcher);
     const forget = (): void => {
       this.#retiredHttp1.delete(dispatcher);
@@ -263,12 +247,6 @@ export class Http2Pool extends Dispatcher {
     };
     // Closing fails only if it was destroyed meanwhile.
     dispatcher.close().then(forget, forget);
-  }
-
-  #takeSpareSocket(): TLSSocket | undefined {
-    const socket = this.#spareSocket;
-    this.#spareSocket = undefined;
-    return socket?.destroyed === false ? socket : undefined;
   }
 
   async #openHttp2(socket: TLSSocket, inbox: ConnectionInbox): Promise<void> {

@@ -1,7 +1,7 @@
 import type { TLSSocket } from 'node:tls';
 import { type Dispatcher, Pool } from 'undici';
 import { allHeaders, type RawHeaders } from '../../apimachinery/raw-headers.ts';
-import { inertController, type OpenHttp1 } from '../../http2/client/http2-pool.ts';
+import { inertController } from '../../http2/client/http2-pool.ts';
 import { requestLines } from '../../http2/fields/header-fields.ts';
 import { TransportError } from '../../request/destination.ts';
 import { connectionsWithin, usableMemory } from '../exchange/serving-limits.ts';
@@ -113,10 +113,6 @@ const methodsWithContent: ReadonlySet<string> = new Set(['PATCH', 'POST', 'PUT']
  */
 const maximumHandshakes = 16;
 
-export function http1Pool(options: Http1PoolOptions): OpenHttp1 {
-  return (firstSocket) => new Http1Pool(options, firstSocket);
-}
-
 /**
  * undici's pool, without the connection-specific lines of a request, on which undici throws.
  *
@@ -125,12 +121,12 @@ export function http1Pool(options: Http1PoolOptions): OpenHttp1 {
  * request, with any identity in it (GHSA-ggv3-7p47-pfv8). So such a request has `Connection: close`, after which nothing
  * is a request (RFC 9112 section 9.6). HTTP/2 framing has no such ambiguity.
  */
-class Http1Pool extends Pool {
+export class Http1Pool extends Pool {
   #handshakes = 0;
   readonly #waiting: (() => void)[] = [];
   readonly #maximumConnections: number;
 
-  constructor(options: Http1PoolOptions, firstSocket: () => TLSSocket | undefined) {
+  constructor(options: Http1PoolOptions) {
     const { origin, connect, http1Connections = connectionsWithin(usableMemory) } = options;
     super(origin, {
       // A watch occupies one.
@@ -146,12 +142,9 @@ class Http1Pool extends Pool {
       maxHeaderSize: 1024 * 1024,
       // undici's own connector takes the TLS server name from the request's Host; ours is that of the destination.
       connect: (_options, callback) => {
-        const first = firstSocket();
-        // Never synchronously: undici would not send the waiting requests on a connection that it gets before it returns.
-        const connected = first === undefined ? connect() : Promise.resolve(first);
         this.#handshakes++;
         openConnections++;
-        connected
+        connect()
           .then(
             (socket) => {
               if (socket.closed) openConnections--;

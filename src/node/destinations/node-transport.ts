@@ -15,7 +15,7 @@ import { BodySource, BodyStream } from '../exchange/request-body.ts';
 import { type ResponseSink, WebResponseSink } from '../exchange/response-sink.ts';
 import { memoryForOthers } from '../exchange/serving-limits.ts';
 import { Exchange } from './exchange.ts';
-import { type Http1PoolOptions, http1Pool } from './http1-pool.ts';
+import { Http1Pool, type Http1PoolOptions } from './http1-pool.ts';
 import { TlsDialer, type TlsDialerOptions, type TransportCredentials } from './tls-dialer.ts';
 
 /**
@@ -55,7 +55,7 @@ function mutualTlsDispatchers(
     };
     return new Http2Pool(origin, {
       connect: (onread) => connect(['h2', 'http/1.1'], onread),
-      http1: http1Pool({ origin, connect: () => connect(['http/1.1']), ...limits }),
+      http1: () => new Http1Pool({ origin, connect: () => connect(['http/1.1']), ...limits }),
       ...limits,
       settingsTimeout: dialer.connectTimeout,
       limits: { windowGrowth },
