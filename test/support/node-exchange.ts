@@ -37,6 +37,9 @@ export const credentials: TransportCredentials = {
 
 export type Protocol = 'h2' | 'http/1.1';
 
+/** Connections that are opened for one: of a server without HTTP/2 the first only says so. */
+export const dialled: Readonly<Record<Protocol, number>> = { h2: 1, 'http/1.1': 2 };
+
 /** A request at a peer's end: what Node's HTTP/1.1 and HTTP/2 requests have in common. */
 export type PeerIncoming = (IncomingMessage | Http2ServerRequest) & Readable;
 
