@@ -5,7 +5,7 @@ import { setsText } from '../snapshot/format/packed-snapshot.ts';
 import type { Snapshot } from '../snapshot/format/schema.ts';
 import type { HeldSnapshot } from '../snapshot/receiving/snapshot-endpoint.ts';
 import { partsOfSealed, sealedDigest } from '../snapshot/signing/open-sealed.ts';
-import { type SigningKey, sealInParts, sealRenewal } from '../snapshot/signing/seal.ts';
+import { type SigningKey, sealRenewal, sealSnapshot } from '../snapshot/signing/seal.ts';
 import type { SyncObserver } from './sync-server.ts';
 import type { SyncTiming } from './timing.ts';
 
@@ -32,7 +32,7 @@ export async function sealDelivery(
   before?: Delivery,
 ): Promise<Delivery> {
   if (key === undefined) return { snapshot, sealed: undefined };
-  const sealed = await sealInParts(snapshot, key);
+  const sealed = await sealSnapshot(snapshot, key);
   const held = { digest: await sealedDigest(sealed), createdAt: Date.parse(snapshot.metadata.createdAt) };
   const change = before?.sealed && {
     from: before.sealed.held.digest,

@@ -14,8 +14,8 @@ import { type PinnedKeySet, parseSnapshotKeys } from '../../src/snapshot/signing
 import { type SnapshotRenewal, sealedDigest } from '../../src/snapshot/signing/open-sealed.ts';
 import {
   generateSigningKey,
-  sealInParts,
   sealRenewal,
+  sealSnapshot,
   signingKeyOf,
 } from '../../src/snapshot/signing/seal.ts';
 import { type SnapshotOptions, snapshotOf } from './snapshot-builder.ts';
@@ -83,7 +83,7 @@ export function sealed(
   key = old,
 ): Promise<string> {
   const defaults = { generation, createdAt: at(noon) };
-  return sealInParts(snapshotOf({ a: paths }, { ...defaults, ...options }), signingKeyOf(key.privateJwk));
+  return sealSnapshot(snapshotOf({ a: paths }, { ...defaults, ...options }), signingKeyOf(key.privateJwk));
 }
 
 /** A renewal of `jws`, made a minute past noon. */

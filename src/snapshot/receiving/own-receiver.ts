@@ -55,7 +55,7 @@ export class OwnSnapshotReceiver extends SnapshotReceiver {
 }
 
 function own(table: RoutingTable, persisted: boolean): Held {
-  return { table, digest: '', jws: '', isWhole: false, persisted };
+  return { table, digest: '', jws: '', persisted };
 }
 
 async function refusePush(): Promise<never> {

@@ -57,21 +57,14 @@ export interface Held {
   readonly digest: string;
   /** As it came, without what followed it; empty as `digest`. */
   readonly jws: string;
-  /** The JWS has the sets. */
-  readonly isWhole: boolean;
   readonly renewal?: string | undefined;
   readonly persisted: boolean;
 }
 
-async function storedFrom({
-  table,
-  jws,
-  isWhole,
-  renewal,
-}: Omit<Held, 'persisted'>): Promise<StoredSnapshot> {
+async function storedFrom({ table, jws, renewal }: Omit<Held, 'persisted'>): Promise<StoredSnapshot> {
   // A Worker need not load it with its first request.
   const { setsText } = await import('../format/packed-snapshot.ts');
-  const snapshot = isWhole ? jws : `${jws}\n${await setsText(table.snapshot.servedSets)}`;
+  const snapshot = `${jws}\n${await setsText(table.snapshot.servedSets)}`;
   return renewal === undefined ? { snapshot } : { snapshot, renewal };
 }
 
@@ -221,11 +214,11 @@ export class SnapshotReceiver {
    */
   accept(sealed: string): Promise<Acceptance> {
     return this.takeInTurn(async () => {
-      const { snapshot, digest, jws, isWhole } = await this.#open(sealed);
+      const { snapshot, digest, jws } = await this.#open(sealed);
       const held = this.held;
       if (held?.digest === digest) return this.#keep({ ...held, jws });
       requireRising(snapshot.metadata.generation, held);
-      return this.#replace('accepted', { table: buildRoutingTable(snapshot), digest, jws, isWhole });
+      return this.#replace('accepted', { table: buildRoutingTable(snapshot), digest, jws });
     });
   }
 
@@ -296,8 +289,8 @@ export class SnapshotReceiver {
   }
 
   protected async check(stored: StoredSnapshot): Promise<Held> {
-    const { snapshot, digest, jws, isWhole } = await this.#open(stored.snapshot);
-    const plain: Held = { table: buildRoutingTable(snapshot), digest, jws, isWhole, persisted: true };
+    const { snapshot, digest, jws } = await this.#open(stored.snapshot);
+    const plain: Held = { table: buildRoutingTable(snapshot), digest, jws, persisted: true };
     if (stored.renewal === undefined) return plain;
     try {
       const renewal = await openRenewal(stored.renewal, this.options.keys());

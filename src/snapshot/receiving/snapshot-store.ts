@@ -1,6 +1,6 @@
 /** What a store keeps: sealed as it came, so that a restart checks the signature again and trusts no disk. */
 export interface StoredSnapshot {
-  /** As `sealInParts` or `sealSnapshot` makes it. */
+  /** As `sealSnapshot` makes it. */
   readonly snapshot: string;
   /** Compact JWS of the last renewal of this snapshot. */
   readonly renewal?: string | undefined;

@@ -28,8 +28,6 @@ export interface OpenedSnapshot {
   readonly kid: string;
   /** The JWS alone. */
   readonly jws: string;
-  /** Its payload has the sets, too. */
-  readonly isWhole: boolean;
 }
 
 /**
@@ -64,8 +62,7 @@ export async function openSnapshot(
   requireLength(sealed, rules);
   const { jws, sets } = partsOfSealed(sealed);
   const { text, digest, kid } = await verifySealed(jws, keys, rules);
-  // No other member of a snapshot without sets has that name.
-  const signed = { digest, kid, jws, isWhole: /"servedSets"\s*:/.test(text) };
+  const signed = { digest, kid, jws };
   const { previous } = options;
   if (previous?.digest === digest) return { ...signed, snapshot: previous.snapshot };
   const parsed = await parseSnapshotText(text, sets, previous?.snapshot);
@@ -73,7 +70,7 @@ export async function openSnapshot(
   return { ...signed, snapshot: parsed.snapshot };
 }
 
-/** The JWS of a sealed snapshot, and the sets on the line behind it; a JWS alone may have them in its payload. */
+/** The JWS of a sealed snapshot, and the sets on the line behind it. */
 export function partsOfSealed(sealed: string): { readonly jws: string; readonly sets: string | undefined } {
   const end = sealed.indexOf('\n');
   return end === -1

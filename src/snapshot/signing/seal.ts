@@ -11,7 +11,7 @@ import {
 import { canonicalJson } from '../../runtime/canonical-json.ts';
 import { describeIssues, isJsonObject, parseJsonText } from '../../runtime/validation.ts';
 import { snapshotLimits } from '../format/limits.ts';
-import { headText, setsText, snapshotText } from '../format/packed-snapshot.ts';
+import { headText, setsText } from '../format/packed-snapshot.ts';
 import { parseSnapshot } from '../format/parse-snapshot.ts';
 import type { Snapshot } from '../format/schema.ts';
 import { invalid, SnapshotError } from '../format/snapshot-error.ts';
@@ -19,8 +19,9 @@ import { type PinnedKeySet, parseSnapshotKeys, type SnapshotAlgorithm, snapshotA
 import { readRenewal, type SnapshotRenewal, sealedRenewalType, sealedSnapshotType } from './open-sealed.ts';
 
 /**
- * Signs a snapshot as a compact JWS. The same snapshot sealed twice has the same content, and a receiver that holds it calls it
- * unchanged.
+ * Seals a snapshot: a compact JWS of it without its sets, and the sets on a line of their own behind it. What is signed names
+ * the sets by the hashes of their content, so a receiver takes no other ones, and one that has them need not be sent them
+ * again. The same snapshot sealed twice has the same content, and a receiver that holds it calls it unchanged.
  *
  * @throws {SnapshotError} `Invalid` or `TooLarge`, for what no receiver would take.
  *
@@ -28,38 +29,20 @@ import { readRenewal, type SnapshotRenewal, sealedRenewalType, sealedSnapshotTyp
  * ```ts
  * const { privateJwk } = await generateSigningKey('EdDSA');
  * const sealed = await sealSnapshot(snapshot, signingKeyOf(privateJwk));
- * console.log(sealed.split('.').length); // 3
+ * console.log(sealed.split('\n').length); // 2
  * ```
  */
-export async function sealSnapshot(snapshot: Snapshot, key: SigningKey): Promise<string> {
-  const text = await snapshotText(await acceptable(snapshot));
-  requireSize(text);
-  return signPayload(text, sealedSnapshotType, key);
-}
-
-/**
- * As `sealSnapshot`, with the sets on a line of their own behind the JWS. What is signed names them by the hashes of their
- * content, so a receiver takes no other ones, and one that has them need not be sent them again.
- */
-export async function sealInParts(snapshot: Snapshot, key: SigningKey): Promise<string> {
-  const checked = await acceptable(snapshot);
-  const head = await headText(checked);
-  const sets = await setsText(checked.servedSets);
-  requireSize(head);
-  requireSize(sets);
+export async function sealSnapshot(given: Snapshot, key: SigningKey): Promise<string> {
+  const parsed = await parseSnapshot(given);
+  if (!parsed.ok) throw invalid('The snapshot', parsed.issues);
+  const { snapshot } = parsed;
+  const head = await headText(snapshot);
+  const sets = await setsText(snapshot.servedSets);
+  // Both are ASCII.
+  if (Math.max(head.length, sets.length) > snapshotLimits.bytes) {
+    throw new SnapshotError('TooLarge', `The snapshot is larger than ${snapshotLimits.bytes} bytes.`);
+  }
   return `${await signPayload(head, sealedSnapshotType, key)}\n${sets}`;
-}
-
-async function acceptable(snapshot: Snapshot): Promise<Snapshot> {
-  const parsed = await parseSnapshot(snapshot);
-  if (parsed.ok) return parsed.snapshot;
-  throw invalid('The snapshot', parsed.issues);
-}
-
-/** @param text ASCII */
-function requireSize(text: string): void {
-  if (text.length <= snapshotLimits.bytes) return;
-  throw new SnapshotError('TooLarge', `The snapshot is larger than ${snapshotLimits.bytes} bytes.`);
 }
 
 /** Signs a renewal as a compact JWS. @throws {SnapshotError} `Invalid`, for what no receiver would take. */
