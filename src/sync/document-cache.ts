@@ -26,8 +26,8 @@ interface DocumentCacheOptions {
   readonly timeout: number;
   readonly concurrentDocuments: number;
   /**
-   * How many are remembered: those that were used last. Default 4,000: digests of schemas have about 3 KB each, three
-   * versions have 180, and 50 servers whose URLs have no hashes 3,000.
+   * How many are remembered: those that were used last. Default 4,000: digests of schemas have about 3 KB each, and three
+   * versions have 180.
    */
   readonly remembered?: number;
 }

@@ -23,7 +23,7 @@ interface SchemaReaderOptions {
   readonly clock: Pick<Clock, 'monotonic' | 'random'>;
   /** Compare also while all servers have one minor version. Default false. */
   readonly always?: boolean | undefined;
-  /** The snapshot of an earlier run: what it has of documents whose URLs have a hash is not read again. */
+  /** The snapshot of an earlier run: what it has of documents is not read again. */
   readonly previous?: Snapshot | undefined;
 }
 
@@ -56,11 +56,10 @@ type Digests = ReadonlyMap<string, string>;
 interface SchemaDocument {
   readonly group: string;
   readonly version: string;
-  /** The `serverRelativeURL` of the server's own index. */
+  /** The `serverRelativeURL` of the server's own index, with the hash of its content. */
   readonly url: string;
-  /** Documents with the same key have the same content. */
-  readonly key: string;
-  readonly from: readonly ServerDocuments[];
+  /** `undefined`: it cannot be read. */
+  readonly server: ServerDocuments | undefined;
 }
 
 /** Reads the schemas of what servers serve, while they have several minor versions. */
@@ -105,21 +104,18 @@ export function createSchemaReader(options: SchemaReaderOptions) {
         const reading = early.get(server.id);
         return reading === undefined ? [] : [wantedOf(server, reading, undefined, shared)];
       });
-      const all = mergedByKey([...wanted, ...soonWanted].flatMap((each) => each.documents));
-      const readable = all.filter(({ from }) => from.length > 0);
-      const read = documents.read(
-        readable.map((document) => ({
-          key: document.key,
-          refreshedAfter: hasHash(document.url) ? undefined : refreshedAfter,
-          read: (deadline, failures) => {
-            // After a failure, the next server is asked.
-            const server = document.from[failures % document.from.length];
-            if (server === undefined) throw new TypeError('no server has it');
-            return readDigests(server, document, digested, deadline);
-          },
-        })),
-        signal,
+      const byUrl = Map.groupBy(
+        [...wanted, ...soonWanted].flatMap((each) => each.documents),
+        ({ url }) => url,
       );
+      const readable = [...byUrl].flatMap(([key, alike]) => {
+        const from = alike.filter(({ server }) => server !== undefined);
+        // After a failure, the next server is asked.
+        const read = (deadline: AbortSignal, failures: number) =>
+          readDigests(from[failures % from.length], digested, deadline);
+        return from.length === 0 ? [] : [{ key, read }];
+      });
+      const read = documents.read(readable, signal);
       if (waits) await read;
       if (!areSeveral(versions)) return { byServer: undefined, warnings: [] };
       const compared = outcome(wanted, previous, (key) => documents.state(key));
@@ -145,35 +141,22 @@ function wantedOf(
   known: LastKnownServer | undefined,
   shared: ReadonlySet<string>,
 ): WantedDocuments {
-  const { id, incarnation = '' } = server;
+  const { id } = server;
   const version = reading?.version ?? known?.server.version;
   const set = reading?.set ?? known?.set ?? { storageVersions: {} };
-  const indexed = documentsIn(
+  const indexed = hashedDocumentsIn(
     reading?.openApi.kind === 'read' ? reading.openApi.paths : known?.set.openapiV3,
   );
   const documents: SchemaDocument[] = [];
-  const from = reading === undefined ? [] : [server.documents];
   for (const { group, version: name, groupVersion, resources } of groupVersionsIn(set.discovery)) {
     if (resources.length === 0 || shared.has(groupVersion)) continue;
     const url = indexed.get(groupVersion);
-    if (url === undefined) continue;
-    // Without a hash, the document may differ between servers, and after each restart.
-    const key = hasHash(url) ? url : [url, id, version, incarnation].join(' ');
-    documents.push({ group, version: name, url, key, from });
+    if (url !== undefined) documents.push({ group, version: name, url, server: reading && server.documents });
   }
   const canBeRead = reading !== undefined;
   // The schemas of another version do not count.
   const before = known?.server.version === version ? known?.set.schemas : undefined;
   return { id, version, set, documents, before, canBeRead };
-}
-
-function mergedByKey(documents: readonly SchemaDocument[]): readonly SchemaDocument[] {
-  const merged = new Map<string, SchemaDocument>();
-  for (const document of documents) {
-    const { from = [] } = merged.get(document.key) ?? {};
-    merged.set(document.key, { ...document, from: [...from, ...document.from] });
-  }
-  return [...merged.values()];
 }
 
 function outcome(
@@ -187,7 +170,7 @@ function outcome(
   let isComplete = true;
   for (const server of wanted) {
     const states = new Map(
-      server.documents.map(({ group, version, key }) => [groupVersionString(group, version), stateOf(key)]),
+      server.documents.map(({ group, version, url }) => [groupVersionString(group, version), stateOf(url)]),
     );
     const isBeingRead = [...states.values()].some(({ kind }) => kind === 'pending');
     isPending ||= isBeingRead;
@@ -242,18 +225,18 @@ function warningOf(
   return `${share} OpenAPI v3 documents of server ${id} cannot be read, so their resources count as different from those of other minor versions: ${reasons[0]}`;
 }
 
-/** The documents of a snapshot that have a hash in their URL, without those that it has only in part. */
+/** The documents of a snapshot, without those that it has only in part. */
 function digestsOf({ servers, servedSets }: Snapshot): ReadonlyMap<string, ReadonlyMap<string, string>> {
   const documents = new Map<string, ReadonlyMap<string, string>>();
   for (const set of new Set(servers.map(({ serves }) => servedSets[serves]))) {
     if (set?.schemas === undefined) continue;
-    const indexed = documentsIn(set.openapiV3);
+    const indexed = hashedDocumentsIn(set.openapiV3);
     const schemas = new Map(Object.entries(set.schemas));
     const digests = new Map<string, Map<string, string>>();
     const unknown = new Set<string>();
     for (const { group, version, name, kind } of kindsOf(set)) {
       const url = indexed.get(groupVersionString(group, version));
-      if (url === undefined || !hasHash(url)) continue;
+      if (url === undefined) continue;
       const digest = schemas.get(name)?.[version];
       if (digest === undefined) unknown.add(url);
       else digests.set(url, (digests.get(url) ?? new Map<string, string>()).set(kind, digest));
@@ -278,8 +261,12 @@ function* kindsOf({
   }
 }
 
-function hasHash(url: string): boolean {
-  return /[?&]hash=\w/.test(url);
+/**
+ * Every kube-apiserver with such an index writes hashes (k8s.io/kube-openapi pkg/handler3): what is behind another URL may
+ * change at any time.
+ */
+function hashedDocumentsIn(paths: ServedSet['openapiV3']): ReadonlyMap<string, string> {
+  return new Map([...documentsIn(paths)].filter(([, url]) => /[?&]hash=\w/.test(url)));
 }
 
 function versionOf(
@@ -292,8 +279,6 @@ function versionOf(
 
 /** For all documents of one round together, milliseconds. */
 const timeout = 15_000;
-/** Until a document whose URL has no hash is read again, milliseconds. */
-const refreshedAfter = 600_000;
 /**
  * Documents in memory and digested at once: the largest of Kubernetes 1.36 has 1.6 MB, and takes 15 MB parsed. While one is
  * digested the next arrives; more would only share the processor, with the snapshot that is made meanwhile as well.
@@ -303,14 +288,15 @@ const concurrentDocuments = 2;
 const maximumLength = 16 * 1024 * 1024;
 
 async function readDigests(
-  server: ServerDocuments,
-  { group, version, url }: SchemaDocument,
+  document: SchemaDocument | undefined,
   digested: Map<string, string>,
   signal: AbortSignal,
 ): Promise<Digests> {
-  const document = await server.get(url, jsonType, signal);
-  if (document.body.length > maximumLength) {
+  if (document?.server === undefined) throw new TypeError('no server has it');
+  const { server, group, version, url } = document;
+  const response = await server.get(url, jsonType, signal);
+  if (response.body.length > maximumLength) {
     throw new ReadError('InvalidDocument', `${withoutQuery(url)} has more than ${maximumLength} characters`);
   }
-  return schemaDigests(await parseJson(url, document, openApiTypes), group, version, digested);
+  return schemaDigests(await parseJson(url, response, openApiTypes), group, version, digested);
 }
