@@ -109,13 +109,18 @@ function ownPaths(
   authorize: Authorize,
   readinessChecks: readonly HealthCheck[],
 ): Hono<HandlerEnvironment> {
-  const { routingTable: source, health, history, clock } = options;
+  const { routingTable: source, history, clock } = options;
   const status = async () => {
     const table = source.current();
     if (table !== undefined) await servedComparison(table).inSlices();
     return routerStatus(options, readiness(readinessChecks), clock());
   };
-  const explain = (request: RequestToExplain) => explainHere(request, source.current(), options);
+  const explain = async (request: RequestToExplain) => {
+    const { explanationText } = await import('./dashboard/wording/explanation-text.ts');
+    const table = source.current();
+    const explanation = explainHere(request, table, options);
+    return { request, explanation, text: explanationText(request, explanation, table, options.local?.id) };
+  };
   const app = new Hono<HandlerEnvironment>();
 
   const tellAddress = tellAdvertisedAddress(options.advertised);
@@ -143,12 +148,10 @@ function ownPaths(
     if (url === undefined) {
       return statusResponse('BadRequest', 'name the request to explain: ?method=GET&url=/apis/batch/v1/jobs');
     }
-    const explanation = explain({ method, url });
+    const { explanation, text } = await explain({ method, url });
     const headers = { vary: 'accept' };
     if (firstHeader(inbound.headers, 'accept') !== 'text/plain')
       return Response.json(explanation, { headers });
-    const { explanationText } = await import('./dashboard/wording/explanation-text.ts');
-    const text = explanationText({ method, url }, explanation, source.current(), options.local?.id);
     return new Response(text, {
       headers: {
         ...headers,
@@ -160,7 +163,6 @@ function ownPaths(
   });
   const pageState = async (): Promise<PageState> => ({
     status: await status(),
-    lastProbe: (id) => health?.report(id)?.lastProbe,
     history: history?.view(),
     now: clock(),
   });

@@ -50,7 +50,7 @@ test('explain sees what requests see of a local server that was lost, before it 
   const health = new ServerHealth({ rise: 1, fall: 3 });
   health.follow(localId);
   health.probing(localId);
-  health.probed(localId, 'ready', 1);
+  health.probed(localId, 'ready');
   const transport = recordingTransport();
   const { app } = await testApp({ connection: admin, snapshot: mixedCluster, health, transport });
   const path = '/api/v1/namespaces/default/pods';

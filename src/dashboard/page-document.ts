@@ -1,8 +1,8 @@
 import { html, raw } from 'hono/html';
-import { countDiffering } from '../own-paths/status/router-status.ts';
+import { countDiffering, isUsable } from '../own-paths/status/router-status.ts';
 import { clientScript, clientStyle } from './client-assets.ts';
 import { differencesSection, unchangedDifferences } from './differences-section.ts';
-import { type Explained, explainSection, explanationFragment } from './explain-section.ts';
+import { type Explained, explainSection, explanationMarkup } from './explain-section.ts';
 import { timelineSection } from './history/timeline-section.ts';
 import { trafficSection } from './history/traffic-section.ts';
 import { useSection } from './history/use-section.ts';
@@ -11,7 +11,7 @@ import { serversSection } from './servers-section.ts';
 import { summarySection } from './summary-section.ts';
 import { unserved, unservedSection } from './unserved.ts';
 import { nextStop, upgradeProgress } from './upgrade-progress.ts';
-import { upgradeSection } from './upgrade-section.ts';
+import { headline, upgradeSection } from './upgrade-section.ts';
 import { upgradeState } from './upgrade-state.ts';
 import { hostnamesOf, versionColours } from './wording/display-names.ts';
 import type { Markup } from './wording/markup.ts';
@@ -41,7 +41,7 @@ export function pageDocument(state: PageState, explained: Explained | undefined)
 <main id="main" tabindex="-1">
 <p id="outdated" class="card" hidden></p>
 ${overview}
-${explainSection(explained, state, hostnames)}
+${explainSection(explained)}
 </main>
 <p class="page-note">If the router is the trouble: docs/guides/emergency.md has the way round it.</p>
 <noscript><p class="page-note">Without scripts this page shows one moment: load it again to see the next.</p></noscript>
@@ -61,8 +61,7 @@ export function liveFragment(
   explained: Explained | undefined,
 ): Markup {
   const { overview, navigation } = liveParts(state, knownGeneration);
-  const hostnames = hostnamesOf(state.status);
-  return html`${navigation}${overview}${explained === undefined ? '' : explanationFragment(explained, state, hostnames)}`;
+  return html`${navigation}${overview}${explanationMarkup(explained)}`;
 }
 
 function liveParts(state: PageState, knownGeneration: number | undefined) {
@@ -70,6 +69,7 @@ function liveParts(state: PageState, knownGeneration: number | undefined) {
   const hostnames = hostnamesOf(status);
   const upgrade = upgradeState(status);
   const without = unserved(status);
+  const away = status.servers.filter((server) => !isUsable(server));
   const progress = upgradeProgress(upgrade, history?.timeline ?? []);
   const next = nextStop(progress, status, hostnames);
   const colourOf = versionColours([
@@ -94,8 +94,8 @@ function liveParts(state: PageState, knownGeneration: number | undefined) {
   return {
     overview: html`<div id="overview" data-now="${now}" data-generation="${status.snapshot?.generation ?? ''}">
 ${unservedSection(without, status)}
-${upgradeSection(state, { upgrade, hostnames, progress, next, without }, colourOf)}
-${summarySection(state, upgrade, without, hostnames)}
+${upgradeSection(state, { upgrade, hostnames, progress, next, without, away }, colourOf)}
+${summarySection(state, headline(upgrade, progress, away.length), hostnames)}
 ${sections.map(([, , section]) => section)}
 </div>`,
     navigation: html`<ul id="sections" class="sections">${listed

@@ -1,6 +1,5 @@
 import { html } from 'hono/html';
 import { compareServerVersions, minorVersion } from '../apimachinery/server-version.ts';
-import type { ProbeOutcome } from '../health/health-state.ts';
 import type { HistoryView } from '../own-paths/history/history-view.ts';
 import { isUsable, respondingVersion } from '../own-paths/status/router-status.ts';
 import type { RouterStatus } from '../own-paths/status/status-schema.ts';
@@ -83,7 +82,7 @@ ${hostname === undefined ? '' : html`<span class="detail name">${id}</span>`}
 <span class="detail">${departedAt === null ? html`${address ?? 'no address: it cannot be sent to'}${sourceText(addressSource)}` : 'may come back; what only it serves is 503'}</span></th>
 <td role="cell">${versionMarkup(version)}${stale && departedAt === null ? html`<span class="detail">could not be read lately</span>` : ''}</td>
 <td role="cell">${departedAt === null ? healthBadge(health) : badge('warning', 'Departed')}
-<span class="detail">${departedAt === null ? html`${since(health, now)}${lastProbe(id, state)}` : html`${age(Date.parse(departedAt), now)} ago`}</span></td>
+<span class="detail">${departedAt === null ? html`${since(health, now)}` : html`${age(Date.parse(departedAt), now)} ago`}</span></td>
 ${history === undefined ? '' : trafficCells(history, id)}
 </tr>`;
 }
@@ -116,20 +115,5 @@ function healthBadge({ status, cause }: ListedServer['health']): Markup {
 }
 
 function since({ since: text }: ListedServer['health'], now: number): Markup | string {
-  return text === null ? '' : html`for ${age(Date.parse(text), now)}, `;
-}
-
-const outcomes: Readonly<Record<ProbeOutcome, string>> = {
-  ready: 'ready',
-  changed: 'ready, and not as the snapshot has it',
-  alive: 'alive, but not allowed to say more',
-  refusing: 'alive, and refuses everything: it may not know its roles yet',
-  'not-ready': 'not ready',
-  unreachable: 'no response',
-};
-
-function lastProbe(id: string, { lastProbe: probeOf, now }: PageState): Markup | string {
-  const probe = probeOf(id);
-  if (probe === undefined) return '';
-  return html`last probe ${age(now - probe.agoMilliseconds, now)} ago: ${outcomes[probe.outcome]}, ${Math.round(probe.milliseconds)} ms`;
+  return text === null ? '' : html`for ${age(Date.parse(text), now)}`;
 }

@@ -1,22 +1,21 @@
 import { textResponse } from '../apimachinery/content-coding.ts';
-import type { Explanation, RequestToExplain } from '../proxy/explain.ts';
+import type { RequestToExplain } from '../proxy/explain.ts';
 import { ownPathsPrefix } from '../request/own-path-target.ts';
 import { clientScript, clientStyle } from './client-assets.ts';
-import { explanationFragment } from './explain-section.ts';
+import type { Explained } from './explain-section.ts';
 import { liveFragment, pageDocument } from './page-document.ts';
 import type { PageState } from './page-state.ts';
-import { hostnamesOf } from './wording/display-names.ts';
 import type { Markup } from './wording/markup.ts';
 
 export interface StatusPageSources {
   readonly state: () => Promise<PageState>;
-  readonly explain: (request: RequestToExplain) => Explanation;
+  readonly explain: (request: RequestToExplain) => Promise<Explained>;
   /** `Accept-Encoding` of the request. */
   readonly acceptEncoding?: string | undefined;
 }
 
 /**
- * The status page: `/.mixed-version-proxy/`, and the parts of it that its script asks for: `live` and `explanation`. Only reads, whatever it is asked. For callers that have been let in.
+ * The status page: `/.mixed-version-proxy/`, and `live`, the parts of it that change, which its script asks for. Only reads, whatever it is asked. For callers that have been let in.
  *
  * @param path of the request, as it was spelled
  * @param query of the request, decoded
@@ -30,7 +29,7 @@ export async function statusPage(
   // What is compressed holds no credentials, and names that whoever may read the page may read anyway (BREACH).
   const respond = async (markup: Markup, headers: Readonly<Record<string, string>>) =>
     textResponse(String(await markup), headers, acceptEncoding);
-  const explained = explainedRequest(query, explain);
+  const explained = await explainedRequest(query, explain);
   switch (path) {
     case ownPathsPrefix:
       // The page's own links are relative.
@@ -42,10 +41,6 @@ export async function statusPage(
         liveFragment(await state(), generationOf(query['generation']), explained),
         fragmentHeaders,
       );
-    case `${ownPathsPrefix}/explanation`: {
-      const now = await state();
-      return respond(explanationFragment(explained, now, hostnamesOf(now.status)), fragmentHeaders);
-    }
     default:
       return undefined;
   }
@@ -56,9 +51,7 @@ function explainedRequest(
   explain: StatusPageSources['explain'],
 ) {
   // An empty form is no request.
-  if (url === undefined || url === '') return undefined;
-  const request = { method, url };
-  return { request, explanation: explain(request) };
+  return url === undefined || url === '' ? undefined : explain({ method, url });
 }
 
 function generationOf(text: string | undefined): number | undefined {

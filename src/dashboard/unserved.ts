@@ -39,18 +39,14 @@ const namedAtMost = 20;
 /** What requests get no response of a server for that serves it. Empty while there is nothing of the kind. */
 export function unservedSection(
   { everything, resources }: Unserved,
-  { enabled, localServer }: Pick<RouterStatus, 'enabled' | 'localServer'>,
+  { enabled }: Pick<RouterStatus, 'enabled'>,
 ): Markup {
   if (!everything && resources.length === 0) return html``;
-  const them = `requests for ${resources.length === 1 ? 'it' : 'them'}`;
-  // A local server that is up does not serve them: else they would be served.
-  const consequence =
-    enabled || localServer?.status === 'unhealthy'
-      ? `${them} get 503`
-      : `the feature gate is off, so ${them} get the 404 of the local server`;
+  // With the gate off they go to the local server, whose 404 says so.
+  const consequence = enabled ? `: requests for ${resources.length === 1 ? 'it' : 'them'} get 503` : '';
   const text = everything
     ? 'Every API server is down or cannot be reached: requests get 503.'
-    : `${count(resources.length, 'resource is', 'resources are')} served by no healthy server: ${consequence}.`;
+    : `${count(resources.length, 'resource is', 'resources are')} served by no healthy server${consequence}.`;
   return html`<section id="unserved" class="card trouble" aria-labelledby="unserved-heading">
 <h2 id="unserved-heading">${badge('bad', 'No healthy server')}</h2>
 <p>${text}</p>

@@ -15,15 +15,11 @@ export interface UpgradeProgress {
   readonly to: string;
   /** Servers of the version that all are to have. */
   readonly done: number;
-  /** All, those that have left and may come back too. */
-  readonly servers: number;
-  /** When the first server changed, milliseconds since the epoch; `undefined`: before this router looked. */
-  readonly since: number | undefined;
 }
 
 /** `undefined` while servers are of one version. Pure. */
 export function upgradeProgress(
-  { state, shares, servers, departed }: UpgradeState,
+  { state, shares }: UpgradeState,
   timeline: Timeline,
 ): UpgradeProgress | undefined {
   const versions = shares.flatMap(({ version }) => (version === undefined ? [] : [version]));
@@ -39,48 +35,13 @@ export function upgradeProgress(
     done: shares
       .filter(({ version }) => version !== undefined && label(version) === to)
       .reduce((sum, share) => sum + share.servers, 0),
-    servers: servers + departed,
-    since: changesTo(to, label, timeline).at(-1)?.at,
   };
-}
-
-interface UpgradeDone {
-  readonly from: string;
-  /** Of the first and of the last server, milliseconds since the epoch. */
-  readonly began: number;
-  readonly ended: number;
-}
-
-/** How all servers came to be of one version; `undefined` where they were when the router started. Pure. */
-export function upgradeDone({ state, shares }: UpgradeState, timeline: Timeline): UpgradeDone | undefined {
-  const version = shares[0]?.version;
-  const last = timeline.find(({ event }) => event === 'VersionChanged');
-  if (state === 'mixed' || shares.length !== 1 || version === undefined || last?.from === undefined) {
-    return undefined;
-  }
-  const label = labelOf(last.from, version);
-  const changes = changesTo(label(version), label, timeline);
-  const [ended, began] = [changes[0], changes.at(-1)];
-  if (ended === undefined || began === undefined) return undefined;
-  return { from: label(last.from), began: began.at, ended: ended.at };
 }
 
 /** How versions are named: `1.36` unless only the patches differ. */
 function labelOf(one: string, other: string): (version: string) => string {
   const differ = minorVersion(one) !== minorVersion(other);
   return (version) => (differ ? minorVersion(version) : undefined) ?? version;
-}
-
-/** The last changes of servers to one version, the newest first, back to one to another version. */
-function changesTo(to: string, label: (version: string) => string, timeline: Timeline): { at: number }[] {
-  const changes = timeline.filter(({ event }) => event === 'VersionChanged' || event === 'ServerJoined');
-  const other = changes.findIndex(
-    (change) => change.event === 'VersionChanged' && label(change.to ?? '') !== to,
-  );
-  return changes
-    .slice(0, other === -1 ? undefined : other)
-    .filter((change) => label(change.to ?? '') === to && label(change.from ?? '') !== to)
-    .map(({ at }) => ({ at: Date.parse(at) }));
 }
 
 /** Which server can be stopped next, to be upgraded. */

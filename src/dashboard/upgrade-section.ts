@@ -1,14 +1,13 @@
 import { html } from 'hono/html';
-import { countDiffering, isUsable } from '../own-paths/status/router-status.ts';
+import { countDiffering } from '../own-paths/status/router-status.ts';
 import type { RouterStatus } from '../own-paths/status/status-schema.ts';
 import { compareNames } from '../runtime/compare-names.ts';
 import type { PageState } from './page-state.ts';
 import type { Unserved } from './unserved.ts';
-import { type NextStop, type UpgradeProgress, upgradeDone } from './upgrade-progress.ts';
+import type { NextStop, UpgradeProgress } from './upgrade-progress.ts';
 import type { UpgradeState } from './upgrade-state.ts';
-import { reroutingText } from './wording/decision-text.ts';
 import { displayName, type Hostnames, shortVersion, type VersionColours } from './wording/display-names.ts';
-import { badge, count, type Markup, timeOfDay } from './wording/markup.ts';
+import { badge, count, type Markup } from './wording/markup.ts';
 import { preferenceText } from './wording/preferred-version-text.ts';
 
 /** Servers that are away and are named; of more only their number is told. */
@@ -21,28 +20,22 @@ export interface UpgradeMoment {
   readonly progress: UpgradeProgress | undefined;
   readonly next: NextStop | undefined;
   readonly without: Unserved;
+  /** Servers that no request can be sent to. */
+  readonly away: RouterStatus['servers'];
 }
 
 /** Where the cluster is on its way from version to version, and what can be done next. Empty while no server is known. */
 export function upgradeSection(
   { status, history }: Pick<PageState, 'status' | 'history'>,
-  { upgrade, hostnames, progress, next, without }: UpgradeMoment,
+  { upgrade, hostnames, progress, next, without, away }: UpgradeMoment,
   colourOf: VersionColours,
 ): Markup {
   const { state, shares, servers, departed } = upgrade;
   if (servers + departed === 0) return html``;
-  const away = status.servers.filter((server) => !isUsable(server));
   const preference = preferenceText(status);
-  const done = upgradeDone(upgrade, history?.timeline ?? []);
-  const differences = differencesText(
-    upgrade,
-    countDiffering(status.served),
-    status,
-    without,
-    away.length > 0,
-  );
+  const differences = differencesText(upgrade, status, without, away.length > 0);
   return html`<section id="upgrade" class="card upgrade ${state}${away.length > 0 ? ' trouble' : ''}" aria-labelledby="upgrade-heading">
-<h2 id="upgrade-heading">${heading(upgrade, progress, away.length)}</h2>
+<h2 id="upgrade-heading">${headline(upgrade, progress, away.length)}</h2>
 ${servers === 0 ? '' : bar(upgrade, colourOf)}
 <ul class="shares">${shares.map(
     ({ version, servers: number }) =>
@@ -51,22 +44,22 @@ ${servers === 0 ? '' : bar(upgrade, colourOf)}
 ${away.length === 0 ? '' : awayText(away, hostnames)}
 <ul class="statements">
 ${next === undefined ? '' : html`<li>${nextText(next, hostnames, history !== undefined)}</li>`}
-${done === undefined ? '' : html`<li>Upgraded from ${done.from}: the first server at ${timeOfDay(done.began)}, the last at ${timeOfDay(done.ended)}.</li>`}
 ${preference === undefined ? '' : html`<li>Version ${preference}.</li>`}
 ${differences === '' ? '' : html`<li>${differences}</li>`}
 </ul>
 </section>`;
 }
 
-function heading(
+/** Where the upgrade stands, or what is wrong, in a line. */
+export function headline(
   { state, shares, servers, departed }: UpgradeState,
   progress: UpgradeProgress | undefined,
   away: number,
-): Markup | string {
+): string {
   const all = servers + departed;
   if (progress !== undefined) {
-    const { from, to, done, since } = progress;
-    return html`${shortVersion(from)} → ${shortVersion(to)}: ${done} of ${count(all, 'server')}${since === undefined ? '' : html`, since ${timeOfDay(since)}`}`;
+    const { from, to, done } = progress;
+    return `${shortVersion(from)} → ${shortVersion(to)}: ${done} of ${count(all, 'server')}`;
   }
   if (away > 0) return `${away} of ${count(all, 'server')} ${away === 1 ? 'is' : 'are'} not available`;
   const known = shares.flatMap(({ version }) => (version === undefined ? [] : [shortVersion(version)]));
@@ -97,17 +90,19 @@ function nextText(next: NextStop, hostnames: Hostnames, hasUse: boolean): Markup
   return html`Stop next: ${name}. Only it serves ${count(resources, 'resource')}, which ${resources === 1 ? 'goes' : 'go'} away with it.${use}`;
 }
 
+/** What no healthy server serves, and that the feature gate is off, stand elsewhere on the page. */
 function differencesText(
   { state }: UpgradeState,
-  differing: number,
-  status: RouterStatus,
+  { enabled, served }: RouterStatus,
   without: Unserved,
   isAnyAway: boolean,
 ): string {
   const unknown = state === 'unknown' ? 'Whether an upgrade is in progress is not known. ' : '';
+  const differing = countDiffering(served);
   if (differing === 0) return isAnyAway ? unknown : `${unknown}Every server serves the same.`;
-  const notServed = without.everything ? differing : without.resources.length;
-  const differs = `${count(differing, 'resource is', 'resources are')} not served by every server; ${reroutingText(status, differing, notServed)}.`;
+  const isRouted = enabled && !without.everything && without.resources.length === 0;
+  const routed = isRouted ? `; requests for ${differing === 1 ? 'it' : 'them'} go to one that does` : '';
+  const differs = `${count(differing, 'resource is', 'resources are')} not served by every server${routed}.`;
   return state === 'differing'
     ? `No upgrade: look for feature gates and --runtime-config. ${differs}`
     : `${unknown}${differs}`;

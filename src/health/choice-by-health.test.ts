@@ -13,11 +13,11 @@ function followed() {
   const health = new ServerHealth({ rise: 1, fall: 1 });
   for (const id of [localId, 'peer-1', 'peer-2', 'peer-3']) {
     health.follow(id);
-    health.probed(id, 'ready', 1);
+    health.probed(id, 'ready');
   }
   return {
     health,
-    down: (id: string) => health.probed(id, 'unreachable', 1),
+    down: (id: string) => health.probed(id, 'unreachable'),
   };
 }
 

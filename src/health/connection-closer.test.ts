@@ -9,7 +9,7 @@ function closing(...ids: string[]) {
   const ended: string[] = [];
   health.observe({ changed: connectionCloser(health, (id, how) => ended.push(`${id} ${how}`)) });
   const probe = (id: string, ...outcomes: ProbeOutcome[]) => {
-    for (const outcome of outcomes) health.probed(id, outcome, 1);
+    for (const outcome of outcomes) health.probed(id, outcome);
   };
   for (const id of ids) {
     health.follow(id);

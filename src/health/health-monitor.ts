@@ -79,7 +79,7 @@ export class HealthMonitor {
       const outcome = await probe(destination, ending.signal);
       // What was asked of a server that is not observed any more says nothing of its successor.
       if (ending.signal.aborted) return;
-      health.probed(destination.id, outcome, clock.monotonic() - begun);
+      health.probed(destination.id, outcome);
       await this.#rest(followed, begun);
     }
   }

@@ -68,13 +68,8 @@ export interface HealthState {
   readonly isVerified?: boolean | undefined;
   /** A request gave reason to probe it (no response, a GOAWAY), and no probe has ended since. */
   readonly suspected?: boolean | undefined;
-  readonly lastProbe?: EndedProbe | undefined;
-}
-
-interface EndedProbe {
-  readonly outcome: ProbeOutcome;
-  readonly endedAt: number;
-  readonly milliseconds: number;
+  /** A probe has ended. */
+  readonly isHeard?: boolean;
 }
 
 export function initialHealth(now: number): HealthState {

@@ -14,7 +14,7 @@ function followed(...ids: string[]) {
     changes,
     doubts,
     probes(id: string, ...outcomes: ('ready' | 'unreachable' | 'not-ready')[]) {
-      for (const outcome of outcomes) health.probed(id, outcome, 1);
+      for (const outcome of outcomes) health.probed(id, outcome);
     },
     pass(milliseconds: number) {
       now += milliseconds;
@@ -54,21 +54,21 @@ test('a lost server is put aside until a probe clears it, and who waits for that
   health.connectionLost('a');
   assert.equal(health.mayBeAsked('a'), 'first', 'who is never probed could never come back');
   health.probing('a');
-  health.probed('a', 'ready', 1);
+  health.probed('a', 'ready');
   health.connectionLost('a');
   health.connectionLost('a');
   assert.deepEqual([health.mayBeAsked('a'), health.whyNot('a'), put], ['last', undefined, ['a']]);
   const waiting = health.settled('a');
   assert.ok(waiting);
   health.probing('a');
-  health.probed('a', 'not-ready', 1);
+  health.probed('a', 'not-ready');
   await waiting;
   assert.deepEqual([health.mayBeAsked('a'), health.whyNot('a')], ['not', 'readiness']);
   assert.deepEqual([...health.notKnown()], [['a', 'readiness']]);
   assert.equal(health.notKnown(), health.notKnown());
   assert.equal(health.settled('a'), undefined);
   health.probing('a');
-  health.probed('a', 'ready', 1);
+  health.probed('a', 'ready');
   assert.deepEqual([health.mayBeAsked('a'), health.whyNot('a')], ['first', undefined]);
 });
 
@@ -104,9 +104,9 @@ test('a server that is not followed has no health, and nothing that is met of it
   assert.notEqual(health.statusOf('a'), 'unhealthy');
 });
 
-test('a report says since when, and what the last probe said', () => {
+test('a report says since when, and whether a probe has ended', () => {
   const { health, probes, pass } = followed('a');
-  assert.equal(health.report('a')?.lastProbe, undefined);
+  assert.equal(health.report('a')?.isHeard, false);
   probes('a', 'unreachable', 'ready');
   pass(2_000);
   probes('a', 'ready');
@@ -116,7 +116,7 @@ test('a report says since when, and what the last probe said', () => {
     status: 'healthy',
     cause: undefined,
     forMilliseconds: 2_500,
-    lastProbe: { outcome: 'ready', agoMilliseconds: 500, milliseconds: 1 },
+    isHeard: true,
   });
   assert.equal(health.report('b'), undefined);
 });
@@ -126,5 +126,5 @@ test('a server that is followed anew is unknown again', () => {
   probes('a', 'unreachable', 'unreachable', 'unreachable');
   health.follow('a');
   assert.equal(health.report('a')?.status, 'unknown');
-  assert.equal(health.report('a')?.lastProbe, undefined);
+  assert.equal(health.report('a')?.isHeard, false);
 });

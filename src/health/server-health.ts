@@ -32,8 +32,8 @@ export interface ServerHealthReport {
   readonly status: HealthStatus;
   readonly cause: UnhealthyCause | undefined;
   readonly forMilliseconds: number;
-  /** `undefined`: it has not been probed. */
-  readonly lastProbe: LastProbe | undefined;
+  /** Whether a probe of it has ended. */
+  readonly isHeard: boolean;
 }
 
 /**
@@ -42,12 +42,6 @@ export interface ServerHealthReport {
  * false 403 ends a client's work, where a 503 with Retry-After has it ask again.
  */
 export type MayBeAsked = 'first' | 'last' | 'not';
-
-export interface LastProbe {
-  readonly outcome: ProbeOutcome;
-  readonly agoMilliseconds: number;
-  readonly milliseconds: number;
-}
 
 export interface HealthChange {
   readonly id: string;
@@ -61,8 +55,8 @@ export interface HealthChange {
 export interface HealthObserver {
   /** Once for each change of status, never for failures that change nothing. */
   changed?(change: HealthChange): void;
-  /** A probe has ended. @param milliseconds it took */
-  probed?(id: string, outcome: ProbeOutcome, milliseconds: number): void;
+  /** A probe has ended. */
+  probed?(id: string, outcome: ProbeOutcome): void;
   /** It is put aside until its `/readyz` says that it is ready: a connection to it was refused, or broke. */
   lost?(id: string): void;
   /** A request gives reason to look at the server at once: no connection, or no response on one. */
@@ -111,13 +105,11 @@ export class ServerHealth {
     if (state.lost !== undefined) this.#set(id, whileProbed(state, this.#monotonic()));
   }
 
-  probed(id: string, outcome: ProbeOutcome, milliseconds: number): void {
-    for (const observer of this.#observers) observer.probed?.(id, outcome, milliseconds);
+  probed(id: string, outcome: ProbeOutcome): void {
+    for (const observer of this.#observers) observer.probed?.(id, outcome);
     this.#signal(id, outcome);
     const state = this.#states.get(id);
-    if (state !== undefined) {
-      this.#set(id, { ...state, lastProbe: { outcome, endedAt: this.#monotonic(), milliseconds } });
-    }
+    if (state !== undefined) this.#set(id, { ...state, isHeard: true });
     this.#endWaiting(id);
   }
 
@@ -277,18 +269,13 @@ export class ServerHealth {
   report(id: string): ServerHealthReport | undefined {
     const state = this.#states.get(id);
     if (state === undefined) return undefined;
-    const { status, cause, since, lastProbe } = state;
-    const now = this.#monotonic();
+    const { status, cause, since, isHeard = false } = state;
     return {
       id,
       status,
       cause,
-      forMilliseconds: Math.max(0, now - since),
-      lastProbe: lastProbe && {
-        outcome: lastProbe.outcome,
-        agoMilliseconds: now - lastProbe.endedAt,
-        milliseconds: lastProbe.milliseconds,
-      },
+      forMilliseconds: Math.max(0, this.#monotonic() - since),
+      isHeard,
     };
   }
 

@@ -113,7 +113,7 @@ function health(outcomes: Readonly<Record<string, ProbeOutcome | undefined>>): S
   const known = new ServerHealth({ rise: 1, fall: 1 });
   for (const [id, outcome] of Object.entries(outcomes)) {
     known.follow(id);
-    if (outcome !== undefined) known.probed(id, outcome, 1);
+    if (outcome !== undefined) known.probed(id, outcome);
   }
   return known;
 }
@@ -134,7 +134,7 @@ test('a router is not ready before any server has responded, nor when none does'
 test('a router whose peers have responded waits for the first word of the local server', () => {
   const servers = health({ local: undefined, a: 'ready' });
   assert.match(serversCheck({ local, health: servers }).check(byOther) ?? '', /not responded to a probe yet/);
-  servers.probed('local', 'refusing', 1);
+  servers.probed('local', 'refusing');
   assert.equal(serversCheck({ local, health: servers }).check(byOther), undefined);
 });
 
@@ -160,18 +160,18 @@ test('a peer is told at once that the local server has ended, load balancers aft
   for (const id of ['local', 'a']) {
     servers.follow(id);
     servers.probing(id);
-    servers.probed(id, 'ready', 1);
+    servers.probed(id, 'ready');
   }
   const { check } = serversCheck({ local, health: servers });
   // A connection may break under a server that is well: the next probe tells.
   servers.connectionLost('local');
   assert.equal(check(byPeer), undefined);
   servers.probing('local');
-  servers.probed('local', 'unreachable', 1);
+  servers.probed('local', 'unreachable');
   assert.match(check(byPeer) ?? '', /local API server/);
   assert.equal(check(byOther), undefined);
   servers.probing('local');
-  servers.probed('local', 'ready', 1);
+  servers.probed('local', 'ready');
   assert.equal(check(byPeer), undefined);
 });
 

@@ -131,7 +131,7 @@ export function serversCheck(options: ServersCheckOptions): HealthCheck {
       const peersCount = serverId === undefined || !byPeer;
       const reports = health.reports();
       // One that was started with this router may refuse everything for a while: peers take its place once that is known.
-      const isLocalUnheard = reports.some(({ id, lastProbe }) => id === serverId && lastProbe === undefined);
+      const isLocalUnheard = reports.some(({ id, isHeard }) => id === serverId && !isHeard);
       if (peersCount && !isLocalUnheard && reports.some(({ status }) => status === 'healthy'))
         return undefined;
       return peersCount

@@ -26,7 +26,7 @@ function probedHealth(...ids: readonly string[]) {
   const health = new ServerHealth({ rise: 1, fall: 3, monotonic: () => now });
   const probe = (id: string, outcome: 'ready' | 'changed' | 'not-ready') => {
     health.probing(id);
-    health.probed(id, outcome, 1);
+    health.probed(id, outcome);
   };
   for (const id of ids) {
     health.follow(id);

@@ -147,11 +147,11 @@ test('a 404 is not believed while a server says that it is not ready, for a minu
   for (const id of [localId, 'b', 'c']) {
     health.follow(id);
     health.probing(id);
-    health.probed(id, 'ready', 1);
+    health.probed(id, 'ready');
   }
   // A busy router's probes may miss that a server was away. Not ready, the server ends, or has been started again.
   health.probing('b');
-  health.probed('b', 'not-ready', 1);
+  health.probed('b', 'not-ready');
   assert.equal(health.isToBeVerified('b'), true);
   const transport = recordingTransport(
     () =>
@@ -182,7 +182,7 @@ test('a 404 is not believed before it is known what a server that was lost a mom
     for (const id of [localId, 'b', 'c']) {
       health.follow(id);
       health.probing(id);
-      health.probed(id, 'ready', 1);
+      health.probed(id, 'ready');
     }
     const transport = recordingTransport(({ destination: { id } }) =>
       id === 'b'
@@ -198,7 +198,7 @@ test('a 404 is not believed before it is known what a server that was lost a mom
     await settle();
     assert.equal(transport.sent.length, 1, 'nobody else is asked before that');
     health.probing('b');
-    health.probed('b', outcome, 3_000);
+    health.probed('b', outcome);
     const response = await asking;
     assert.equal(response.status, status, outcome);
     assert.equal(response.headers.get('retry-after'), status === 503 ? '1' : null);

@@ -7,6 +7,7 @@ import { ownPathsPrefix } from '../request/own-path-target.ts';
 import { decide } from '../routing/decide.ts';
 import type { Decision, DecisionContext, DecisionReason, DecisionStep } from '../routing/decision.ts';
 import { WordedTrace } from '../routing/decision-trace.ts';
+import type { SnapshotApiService } from '../snapshot/format/schema.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { isLocalServerDown, tableOfKnownServers } from './decider.ts';
 import type { RouterSettings } from './options.ts';
@@ -96,6 +97,15 @@ export function explainRequest(
   const trace = new WordedTrace(table, decided);
   const decision = decide(requestInfo, table, { ...decided, trace });
   const { decision: kind, reason } = decision;
+  const candidates = explained(decision.candidates.map(peerDestination), context.healthOf);
+  const others = otherVersionsOf(decision, context);
+  const apiService = table?.snapshot.apiServices.find(
+    ({ group, version }) => group === requestInfo.apiGroup && version === requestInfo.apiVersion,
+  );
+  const isLocalDown = context.localServerIsDown === true;
+  notes.push(
+    ...outcomeNotes(decision, [...candidates, ...(others.otherVersions ?? [])], isLocalDown, apiService),
+  );
   return {
     requestInfo,
     decision: kind,
@@ -103,8 +113,8 @@ export function explainRequest(
     ...(decision.decision === 'peer' && decision.inPlaceOf !== undefined
       ? { inPlaceOf: decision.inPlaceOf }
       : {}),
-    candidates: explained(decision.candidates.map(peerDestination), context.healthOf),
-    ...otherVersionsOf(decision, context),
+    candidates,
+    ...others,
     ...versionInsteadOf(decision, context),
     notes,
     trace: trace.steps,
@@ -125,6 +135,26 @@ function notesOn(method: string, target: string): string[] {
     notes.push(`the router serves ${path} about itself. A server's own is asked for at that server`);
   }
   return notes;
+}
+
+/** What a decision alone would promise too much of. */
+function outcomeNotes(
+  decision: Decision,
+  servers: readonly ExplainedCandidate[],
+  isLocalDown: boolean,
+  apiService: SnapshotApiService | undefined,
+): string[] {
+  if (decision.decision === 'unavailable') return ['the response is 503'];
+  if (decision.reason === 'ExtensionAPIServer' && apiService?.available === false) {
+    return ['its extension API server is not available: the response is 503'];
+  }
+  const isDown =
+    decision.decision === 'local' ? isLocalDown : servers.every(({ health }) => health === 'unhealthy');
+  if (isDown) return ['no server that could serve it is healthy: unless one is back the response is 503'];
+  const inPlaceOf = decision.decision === 'peer' ? decision.inPlaceOf : undefined;
+  return (inPlaceOf ?? decision.reason) === 'NotServedByAnyServer'
+    ? ['the response is the 404 of the server that is asked']
+    : [];
 }
 
 /** As `ServerChoice` orders them. */

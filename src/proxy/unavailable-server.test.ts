@@ -250,7 +250,7 @@ describe('a write goes to another version once no other router may still send to
     });
     const probe = (id: string, outcome: ProbeOutcome) => {
       health.probing(id);
-      health.probed(id, outcome, 1);
+      health.probed(id, outcome);
     };
     for (const id of ['a', 'b']) {
       health.follow(id);

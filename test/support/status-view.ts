@@ -25,7 +25,6 @@ export function statusView(serverId: string | null): RouterStatus {
     found: [],
     servers: [],
     certificates: [],
-    documents: [],
     warnings: [],
   };
 }

@@ -51,7 +51,6 @@ describe('the text of status', () => {
         lastError: null,
       },
     ],
-    documents: [{ path: '/apis', server: 'cp-b', problem: 'This router cannot read it.' }],
     warnings: [{ message: '--tls-cert-file: it expired \u001b[2J', see: null }],
   };
 
@@ -90,7 +89,6 @@ describe('the text of status', () => {
     assert.match(text, /unreachable 2 min 0 s +stale/);
     const wide = statusText(status, now, { ...plain, isWide: true });
     assert.match(wide, /unreachable 2 min 0 s +10\.0\.0\.1:6443 +its router +stale/);
-    assert.match(text, /^Not readable:\n {2}cp-b \/apis: This router cannot read it\.$/m);
     assert.match(text, /Warnings:\n {2}--tls-cert-file/);
   });
 

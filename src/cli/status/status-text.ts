@@ -58,13 +58,6 @@ export function statusText(
     status.servers.length === 0 ? [] : textTable(serverRows(status, hostnames, now, isWide)),
     status.served === null ? [] : differences(status.served, isWide),
     list(
-      'Not readable',
-      status.documents.map(
-        ({ server, path, problem }) => `${displayName(server, hostnames)} ${path}: ${problem}`,
-      ),
-      width,
-    ),
-    list(
       'Warnings',
       furtherWarnings(status).map(({ message }) => withDisplayNames(message, hostnames)),
       width,

@@ -61,26 +61,14 @@ export function keepUpToDate(): void {
 }
 
 async function updatePage(signal: AbortSignal): Promise<void> {
-  const query = new URLSearchParams({
-    generation: elementOf('overview', HTMLElement).dataset['generation'] ?? '',
-  });
-  // What is explained is asked again: it depends on the snapshot and on the health of servers.
-  const { method, url } = elementOf('explanation', HTMLElement).dataset;
-  if (method !== undefined && url !== undefined) {
-    query.set('method', method);
-    query.set('url', url);
-  }
+  // With the request that the page explains.
+  const query = new URLSearchParams(location.search);
+  query.set('generation', elementOf('overview', HTMLElement).dataset['generation'] ?? '');
   const part = await fetchPart(`live?${query}`, signal);
-  for (const id of ['sections', 'overview']) {
+  for (const id of ['sections', 'overview', 'explanation']) {
     const next = part.getElementById(id);
     if (next === null) throw new NotThisPage();
     morph(elementOf(id, HTMLElement), next);
-  }
-  const explanation = part.getElementById('explanation');
-  const shown = elementOf('explanation', HTMLElement);
-  // Another request may have been explained meanwhile.
-  if (explanation !== null && shown.dataset['url'] === url && shown.dataset['method'] === method) {
-    morph(shown, explanation);
   }
   updateTimes();
 }

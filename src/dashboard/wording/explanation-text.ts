@@ -1,16 +1,17 @@
 import type { Explanation, RequestToExplain } from '../../proxy/explain.ts';
 import { printable } from '../../runtime/printable.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
-import { versionInsteadText } from './decision-text.ts';
+import { withDisplayNames } from './display-names.ts';
+import { otherVersionText } from './preferred-version-text.ts';
 
 /**
- * What `explain` prints, and `v1/explain` responds as text/plain. Pure.
+ * What `explain` prints, the status page shows, and `v1/explain` responds as text/plain. Servers have their host names. Pure.
  * @param serverId of the local server; `undefined`: a gateway's view
  */
 export function explanationText(
   request: RequestToExplain,
   explanation: Explanation,
-  table: Pick<RoutingTable, 'generation' | 'createdAt' | 'servers'> | undefined,
+  table: Pick<RoutingTable, 'generation' | 'createdAt' | 'servers' | 'snapshot'> | undefined,
   serverId: string | undefined,
 ): string {
   const {
@@ -24,6 +25,10 @@ export function explanationText(
     notes,
     trace,
   } = explanation;
+  const hostnames = new Map(
+    table?.snapshot.servers.map(({ id, hostname = id }): [string, string] => [id, hostname]),
+  );
+  const named = (text: string) => withDisplayNames(text, hostnames);
   const lines = [row('Request', `${request.method} ${request.url}`)];
   if (requestInfo !== null) {
     for (const [name, value] of Object.entries(requestInfo)) {
@@ -32,23 +37,29 @@ export function explanationText(
     }
   }
   lines.push(
-    row('Seen from', serverId ?? 'a gateway, to which no server is local'),
+    row('Seen from', serverId === undefined ? 'a gateway, to which no server is local' : named(serverId)),
     row('Snapshot', describeTable(table)),
   );
   if (trace.length > 0) lines.push('Rules:');
-  for (const { rule, matched, detail } of trace) lines.push(`  ${matched ? '->' : '  '} ${rule}: ${detail}`);
+  for (const { rule, matched, detail } of trace) {
+    lines.push(`  ${matched ? '->' : '  '} ${rule}: ${named(detail)}`);
+  }
   lines.push(row('Decision', decision), row('Reason', reason));
   if (message !== undefined) lines.push(row('Message', message));
   if (candidates.length > 0) lines.push('Candidates:');
-  const idWidth = Math.max(0, ...candidates.map(({ id }) => id.length));
-  for (const { id, address, serverName } of candidates) {
-    lines.push(`  ${id.padEnd(idWidth)}  ${address}  as ${serverName}`);
+  const width = Math.max(0, ...candidates.map(({ id }) => named(id).length));
+  for (const { id, address, serverName, health } of candidates) {
+    const state = health === undefined ? '' : `, ${health}`;
+    lines.push(`  ${named(id).padEnd(width)}  ${address}  as ${serverName}${state}`);
   }
   if (otherVersions.length > 0) {
-    lines.push(row('If none is healthy', otherVersions.map(({ id }) => id).join(', ')));
+    lines.push(row('If none is healthy', otherVersions.map(({ id }) => named(id)).join(', ')));
   }
-  if (versionInstead !== undefined) lines.push(row('Version', versionInsteadText(versionInstead)));
-  for (const note of notes) lines.push(row('Note', note));
+  if (versionInstead !== undefined) {
+    const { preferred, responding } = versionInstead;
+    lines.push(row('Version', `${preferred} is preferred, but ${otherVersionText(responding)}`));
+  }
+  for (const note of notes) lines.push(row('Note', named(note)));
   return `${lines.map(printable).join('\n')}\n`;
 }
 

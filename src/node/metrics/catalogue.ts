@@ -243,11 +243,6 @@ const stateCatalogue = {
     ['result'],
     pushResults,
   ),
-  documentProblems: gauge(
-    'mixed_version_proxy_document_problems',
-    "Servers' discovery documents and OpenAPI indexes that are missing in the merged ones, or not up to date there.",
-    [],
-  ),
   certificateExpiration: gauge(
     'mixed_version_proxy_certificate_expiration_timestamp_seconds',
     'When the first certificate in a file, or a token of the kubeconfig, expires, in seconds since the epoch.',

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import type { HealthObserver, ServerHealthReport } from '../../health/server-health.ts';
 import type { HealthEndpoint } from '../../own-paths/health.ts';
 import type { MetricsSource } from '../../own-paths/metrics-endpoints.ts';
-import { documentProblems } from '../../own-paths/status/router-status.ts';
 import {
   type CredentialFiles,
   type EmbeddedSyncStatus,
@@ -131,7 +130,6 @@ function updateStateMetrics(
 ): void {
   const table = sources.table();
   updateSnapshot(state, table, now);
-  state.documentProblems.with().set(documentProblems(table).length);
   updateCredentials(state, sources.credentialFiles);
   state.heldBytes.with().set(memoryForOthers.bytes);
   destinations.retryBudget.with().set(sources.retryBudget());

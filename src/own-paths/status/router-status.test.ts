@@ -1,61 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { snapshotOfSets } from '../../../test/support/recorded-cluster.ts';
 import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
-import { servedSetFromDiscovery } from '../../discovery/forms/aggregated.ts';
-import type { APIGroupDiscovery } from '../../snapshot/format/schema.ts';
 import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
 import {
-  documentProblems,
   halfWayWarnings,
   undecodableResources,
   undecodableVersions,
   undecodableWarnings,
 } from './router-status.ts';
-
-const groups = (kind: string, count: number): APIGroupDiscovery[] => [
-  {
-    metadata: { name: 'apps' },
-    versions: [
-      {
-        version: 'v1',
-        resources: Array.from({ length: count }, (_, index) => ({
-          resource: `things${index}`,
-          responseKind: { group: '', version: '', kind },
-          scope: 'Namespaced' as const,
-          verbs: ['get'],
-        })),
-      },
-    ],
-  },
-];
-const setOf = (kind: string, count: number) => ({
-  ...servedSetFromDiscovery(groups(kind, count)),
-  openapiV3: {},
-});
-const tableOf = (count: number, stale = false) =>
-  buildRoutingTable(
-    snapshotOfSets({
-      a: { set: setOf('One', count), version: 'v1.26.0' },
-      b: { set: setOf('Other', count), version: 'v1.25.0', stale },
-    }),
-  );
-
-test('servers whose documents are missing or old are named', () => {
-  const named = (table: Parameters<typeof documentProblems>[0]) =>
-    documentProblems(table).map(({ path, server }) => `${server} ${path}`);
-  assert.deepEqual(named(tableOf(1, true)), ['b /apis']);
-  const unknown = buildRoutingTable(snapshotOfSets({ a: { set: { storageVersions: {} } } }));
-  assert.deepEqual(named(unknown), ['a /apis', 'a /openapi/v3']);
-  assert.deepEqual(named(undefined), []);
-});
-
-test('who cannot read a server is the sync job, or the router that reads the cluster itself', () => {
-  const problems = (isReadHere: boolean) =>
-    documentProblems(tableOf(1, true), isReadHere).map(({ problem }) => problem);
-  assert.deepEqual(problems(false), ['The sync job cannot read it: what was last known of it is shown.']);
-  assert.deepEqual(problems(true), ['This router cannot read it: what was last known of it is shown.']);
-});
 
 /** The endpoints of the Service `kubernetes`, which have one port for all. */
 const tableOn = (port: number) => {

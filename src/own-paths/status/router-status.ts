@@ -80,7 +80,6 @@ export function routerStatus(
       health: healthStatus(health?.report(id), now),
     })),
     served: table === undefined ? null : servedComparison(table).now(),
-    documents: documentProblems(table, reading !== undefined),
     certificates: credentialFiles.certificates(),
     keyFiles: credentialFiles.keyFiles(),
     found: foundInUse(found, serverId),
@@ -181,29 +180,6 @@ export function oldSnapshotWarnings(
   if (table === undefined || !isOld(table, now)) return [];
   const cause = readsClusterItself ? 'this router cannot read the cluster' : 'see to the sync job';
   return [`the snapshot is ${durationText(now - table.createdAt)} old, and still used: ${cause}`];
-}
-
-/**
- * What could not be read; the log of whoever reads says why. Pure.
- * @param isReadHere whether this router reads the cluster itself. Default: the sync job does.
- */
-export function documentProblems(
-  table: RoutingTable | undefined,
-  isReadHere = false,
-): RouterStatus['documents'] {
-  const { servers = [], servedSets = {} } = table?.snapshot ?? {};
-  const reader = isReadHere ? 'This router' : 'The sync job';
-  const problems: RouterStatus['documents'][number][] = [];
-  for (const { id: server, serves, stale, departedAt } of servers) {
-    const { discovery, openapiV3 } = servedSets[serves] ?? {};
-    const name = (path: string, problem: string) => problems.push({ path, server, problem });
-    if (discovery === undefined) name('/apis', 'What it discovers is not known.');
-    else if (departedAt !== undefined) name('/apis', 'It has left: what was last known of it is shown.');
-    else if (stale === true) name('/apis', `${reader} cannot read it: what was last known of it is shown.`);
-    if (openapiV3 === undefined)
-      name('/openapi/v3', 'Its index is not known: it has none, or it could not be read.');
-  }
-  return problems;
 }
 
 const namedIds = 10;

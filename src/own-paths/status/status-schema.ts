@@ -134,8 +134,6 @@ const routerStatus = open({
       ),
     }),
   ),
-  /** Documents of servers that are missing in the merged ones, or not up to date there, and why. */
-  documents: v.array(open({ path: v.string(), server: v.string(), problem: v.string() })),
   /** Also a token of the kubeconfig that says when it expires. Empty on runtimes that read no certificates from files. */
   certificates: v.array(
     open({

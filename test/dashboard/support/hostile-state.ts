@@ -1,4 +1,5 @@
 import type { StatusPageSources } from '../../../src/dashboard/status-page.ts';
+import { explanationText } from '../../../src/dashboard/wording/explanation-text.ts';
 import type { HealthStatus } from '../../../src/health/health-state.ts';
 import type { HistoryView } from '../../../src/own-paths/history/history-view.ts';
 import type { RouterStatus } from '../../../src/own-paths/status/status-schema.ts';
@@ -34,11 +35,13 @@ export function hostileSources(): StatusPageSources & { readonly fields: readonl
   return {
     state: async () => ({
       status: hostileStatus(servers, hostile),
-      lastProbe: () => ({ outcome: 'unreachable', agoMilliseconds: 0, milliseconds: 5 }),
       history: hostileHistory(hostile),
       now,
     }),
-    explain: () => hostileExplanation(hostile),
+    explain: async (request) => {
+      const explanation = hostileExplanation(hostile);
+      return { request, explanation, text: explanationText(request, explanation, undefined, undefined) };
+    },
     get fields() {
       hostile('url');
       return [...fields];
@@ -90,9 +93,6 @@ function hostileStatus(servers: readonly SnapshotServer[], hostile: (field: stri
         },
       ],
     },
-    documents: [
-      { path: hostile('document'), server: hostile('document-server'), problem: hostile('problem') },
-    ],
     warnings: [{ message: hostile('warning'), see: hostile('warning-page') }],
   };
 }
