@@ -1,5 +1,6 @@
 import { metricCatalogue } from '../../src/node/metrics/catalogue.ts';
 import type { MetricDefinition } from '../../src/node/metrics/metric-family.ts';
+import { processMetricNames } from '../../src/node/metrics/process-metrics.ts';
 
 /** docs/reference/metrics.md, from the catalogue. */
 export function metricsPage(): string {
@@ -9,10 +10,10 @@ export function metricsPage(): string {
     ...(path === '/metrics'
       ? []
       : [`Served under \`/.mixed-version-proxy${path}\`, and under \`${path}\` at the admin address.`, '']),
-    ...(heading === 'Process' ? namesOf(metrics) : table(metrics)),
+    ...table(metrics),
     '',
   ]);
-  return `${[...introduction, ...sections].join('\n').trimEnd()}\n`;
+  return `${[...introduction, ...sections, ...ofProcess].join('\n').trimEnd()}\n`;
 }
 
 const introduction = [
@@ -32,14 +33,13 @@ function table(metrics: readonly MetricDefinition[]): string[] {
   return ['| metric | type | labels | meaning |', '|---|---|---|---|', ...metrics.map(row)];
 }
 
-/** For metrics whose names say all. */
-function namesOf(metrics: readonly MetricDefinition[]): string[] {
-  return [
-    'STABLE, as Prometheus clients of Node.js have them; those of the event loop are since the last scrape.',
-    '',
-    `${metrics.map(({ name }) => `\`${name}\``).join(', ')}.`,
-  ];
-}
+const ofProcess = [
+  '## Process',
+  '',
+  'As Prometheus clients of Node.js have them; that of the event loop is since the last scrape.',
+  '',
+  `${processMetricNames.map((name) => `\`${name}\``).join(', ')}.`,
+];
 
 function row({ name, type, stability, help, labels, buckets }: MetricDefinition): string {
   const labelList = labels.length === 0 ? '' : labels.map((label) => `\`${label}\``).join(', ');

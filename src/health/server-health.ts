@@ -55,8 +55,6 @@ export interface HealthChange {
 export interface HealthObserver {
   /** Once for each change of status, never for failures that change nothing. */
   changed?(change: HealthChange): void;
-  /** A probe has ended. */
-  probed?(id: string, outcome: ProbeOutcome): void;
   /** It is put aside until its `/readyz` says that it is ready: a connection to it was refused, or broke. */
   lost?(id: string): void;
   /** A request gives reason to look at the server at once: no connection, or no response on one. */
@@ -106,7 +104,6 @@ export class ServerHealth {
   }
 
   probed(id: string, outcome: ProbeOutcome): void {
-    for (const observer of this.#observers) observer.probed?.(id, outcome);
     this.#signal(id, outcome);
     const state = this.#states.get(id);
     if (state !== undefined) this.#set(id, { ...state, isHeard: true });

@@ -6,6 +6,7 @@ import { describe, test } from 'node:test';
 import * as v from 'valibot';
 import { parse } from 'yaml';
 import { metricCatalogue } from '../../src/node/metrics/catalogue.ts';
+import { processMetricNames } from '../../src/node/metrics/process-metrics.ts';
 import { createSyncMetrics } from '../../src/sync/node/process-endpoints.ts';
 
 /** Labels that Prometheus itself puts to what it scrapes. */
@@ -23,6 +24,7 @@ async function knownMetrics(): Promise<ReadonlyMap<string, ReadonlySet<string>>>
       else known.set(name, new Set([...labels, ...scrapeLabels]));
     }
   }
+  for (const name of processMetricNames) known.set(name, new Set(scrapeLabels));
   for (const line of (await syncMetricsText()).split('\n')) {
     const [, name = '', labels = ''] = /^(mixed_version_proxy_sync_\w+)(?:\{(.*)\})? /.exec(line) ?? [];
     if (name === '') continue;

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { connect as connectTcp, createServer as createTcpServer, type Socket } from 'node:net';
+import { createServer as createTcpServer, type Socket } from 'node:net';
 import { describe, it, type TestContext } from 'node:test';
 import { metricCatalogue, syncCatalogue } from '../../src/node/metrics/catalogue.ts';
+import { processMetricNames } from '../../src/node/metrics/process-metrics.ts';
 import { listenOnLoopback } from '../support/listen-on-loopback.ts';
 
 import { mixedCluster, type ObservedRouter, startObservedRouter } from '../support/observed-router.ts';
@@ -26,17 +27,8 @@ async function playSession(context: TestContext, router: ObservedRouter): Promis
   const path = '/api/v1/namespaces/a/pods/b/exec';
   exec.write(`POST ${path} HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n`);
   await readUntil(exec, '101 Switching Protocols');
-  const malformed = await openSocket(context, { port: started.port, ca });
-  malformed.write('GET / HTTP/1.1\r\n folded: line\r\n\r\n');
-  await readUntil(malformed, '400 Bad Request');
-  const plain = connectTcp(started.port, '127.0.0.1', () => plain.write('GET / HTTP/1.1\r\n\r\n'));
-  plain.on('error', () => {});
-  context.after(() => plain.destroy());
-  await once(plain.resume(), 'close');
   collectGarbage();
   await leaveUnanswered(context, router);
-  const probes = 'mixed_version_proxy_destination_probes_total';
-  await scrapeUntil(router, (families) => (families.get(probes)?.samples.length ?? 0) > 0);
 }
 
 /** A client that goes away while the server that it waits for says nothing. */
@@ -63,8 +55,7 @@ async function leaveUnanswered(context: TestContext, router: ObservedRouter): Pr
   const inflight = 'mixed_version_proxy_destination_inflight_requests';
   await scrapeUntil(router, (families) => sampleValue(families, inflight, { destination: 'cp-e' }) === 1);
   request.close(8);
-  const aborts = 'mixed_version_proxy_request_aborts_total';
-  await scrapeUntil(router, (families) => sampleValue(families, aborts, { verb: 'LIST' }) === 1);
+  await scrapeUntil(router, (families) => sampleValue(families, inflight, { destination: 'cp-e' }) === 0);
   const failing = client.request({ ':path': '/apis/apps/v1/deployments' });
   const failed = once(failing.resume(), 'close');
   await scrapeUntil(router, (families) => sampleValue(families, inflight, { destination: 'cp-e' }) === 1);
@@ -118,7 +109,6 @@ describe('metrics of a running router', () => {
     await once(watch, 'response');
     const labels = { verb: 'WATCH', resource: 'jobs' };
     const open = await scrape();
-    assert.equal(sampleValue(open, 'mixed_version_proxy_longrunning_requests', labels), 1);
     assert.equal(
       sampleValue(open, 'mixed_version_proxy_current_inflight_requests', { request_kind: 'longRunning' }),
       1,
@@ -131,7 +121,10 @@ describe('metrics of a running router', () => {
     await once(watch, 'close');
     await ask('/api/v1/pods');
     const closed = await scrape();
-    assert.equal(sampleValue(closed, 'mixed_version_proxy_longrunning_requests', labels), 0);
+    assert.equal(
+      sampleValue(closed, 'mixed_version_proxy_current_inflight_requests', { request_kind: 'longRunning' }),
+      0,
+    );
     assert.equal(sampleValue(closed, 'mixed_version_proxy_destination_inflight_requests', inflight), 0);
     assert.equal(sampleValue(closed, 'mixed_version_proxy_requests_total', labels), 1);
     const durations = closed.get('mixed_version_proxy_request_duration_seconds')?.samples ?? [];
@@ -157,9 +150,10 @@ describe('metrics of a running router', () => {
         .filter((section) => section.path === path)
         .flatMap(({ metrics }) => metrics)
         .filter(({ name }) => !ofReading.has(name));
-      const names = entries.map(({ name }) => name);
+      const names = [...entries.map(({ name }) => name), ...(path === '/metrics' ? processMetricNames : [])];
       assert.deepEqual([...scraped[path].keys()].sort(), names.sort());
       for (const { name, type, help, samples } of scraped[path].values()) {
+        if (processMetricNames.includes(name)) continue;
         const entry = entries.find((candidate) => candidate.name === name);
         assert.ok(samples.length > 0, `${name} has a series`);
         assert.equal(type, entry?.type);

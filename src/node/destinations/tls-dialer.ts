@@ -115,10 +115,8 @@ interface DialOptions {
   readonly onread?: OnReadOpts | undefined;
 }
 
-/** Is told of connections to destinations, for metrics. Must not throw. */
+/** Is told of connections that failed, for metrics. Must not throw. */
 export interface DialObserver {
-  /** @param milliseconds for name resolution, TCP and TLS. The connection is open until the socket's `close`. */
-  connected(destination: Destination, socket: TLSSocket, milliseconds: number): void;
   failed(destination: Destination, error: TransportError): void;
 }
 
@@ -168,16 +166,9 @@ export class TlsDialer {
   /** @throws {TransportError} `mayHaveBeenProcessed` is always false: a dial sends no request. */
   dial(options: DialOptions): Promise<TLSSocket> {
     const opening = this.#open(options);
-    const observer = this.#observer;
-    if (observer === undefined) return opening;
-    const { destination } = options;
-    const start = performance.now();
-    opening.then(
-      (socket) => observer.connected(destination, socket, performance.now() - start),
-      (error: unknown) => {
-        if (error instanceof TransportError) observer.failed(destination, error);
-      },
-    );
+    opening.catch((error: unknown) => {
+      if (error instanceof TransportError) this.#observer?.failed(options.destination, error);
+    });
     return opening;
   }
 

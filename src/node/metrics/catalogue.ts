@@ -94,11 +94,6 @@ const requestCatalogue = {
     [],
     ownWorkBuckets,
   ),
-  requestAborts: counter(
-    'mixed_version_proxy_request_aborts_total',
-    'Requests that ended without the head of a response: the client went away, or the connection broke.',
-    ['verb'],
-  ),
   droppedRequests: counter(
     'mixed_version_proxy_dropped_requests_total',
     `Requests that the router turned away for its own sake, by reason: ${dropReasons.join(', ')}.`,
@@ -117,30 +112,15 @@ const requestCatalogue = {
     ['request_kind'],
     ['readOnly', 'mutating', 'longRunning'],
   ),
-  longRunningRequests: gauge(
-    'mixed_version_proxy_longrunning_requests',
-    'Long-running requests (watch, log, exec and the like) that are open now.',
-    requestLabels,
-  ),
   decisions: counter(
     'mixed_version_proxy_decisions_total',
     'Where requests were sent (local, peer, unavailable) and the reason for it.',
     ['decision', 'reason'],
   ),
-  authenticatedRequests: counter(
-    'mixed_version_proxy_authenticated_requests_total',
-    'Requests by how the caller was established; passthrough: the API server does it. Refused credentials are requests with code 401.',
-    ['authenticator'],
-  ),
 } satisfies Record<string, MetricDefinition>;
 
 /** `destination` is the ID in the snapshot, `kind` is local or peer. A destination that leaves loses its series. */
 const destinationLabels = ['destination', 'kind'] as const;
-
-/** Milliseconds to seconds, doubling, as k3s' load balancer measures dials. */
-const connectBuckets = [
-  0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256, 0.512, 1.024, 2.048, 4.096, 8.192, 16.384,
-];
 
 const destinationCatalogue = {
   destinationRequests: counter(
@@ -169,11 +149,6 @@ const destinationCatalogue = {
     '1 for the status that a server has now: unknown, healthy, unhealthy.',
     ['destination', 'status'],
   ),
-  probes: counter(
-    'mixed_version_proxy_destination_probes_total',
-    'Health probes of a server by outcome: ready, changed, alive, not-ready, unreachable.',
-    ['destination', 'outcome'],
-  ),
   putAside: counter(
     'mixed_version_proxy_destination_put_aside_total',
     'Times that a server was put aside until its /readyz said that it is ready, because a connection was refused or broke.',
@@ -190,21 +165,10 @@ const destinationCatalogue = {
     'Second tries that the retry budget allows at this moment. Below 1 there is none.',
     [],
   ),
-  connectDuration: histogram(
-    'mixed_version_proxy_destination_connect_duration_seconds',
-    'Time to open a connection to a destination: name, TCP and TLS.',
-    destinationLabels,
-    connectBuckets,
-  ),
   connectErrors: counter(
     'mixed_version_proxy_destination_connect_errors_total',
     'Connections to a destination that failed, by cause: the error code, and for TLS unknown_ca, expired_cert, hostname_mismatch, client_certificate_refused, protocol_mismatch or other.',
     [...destinationLabels, 'cause'],
-  ),
-  destinationConnections: gauge(
-    'mixed_version_proxy_destination_connections',
-    'Open connections to a destination, by protocol: h2, http/1.1.',
-    [...destinationLabels, 'protocol'],
   ),
 } satisfies Record<string, MetricDefinition>;
 
@@ -232,11 +196,6 @@ const stateCatalogue = {
     'Time since the snapshot in use was made or last renewed. Absent while there is none.',
     [],
   ),
-  snapshotServers: gauge(
-    'mixed_version_proxy_snapshot_servers',
-    'API servers of the snapshot by state: current, stale (the sync job cannot read it), departed (it has left in order and may come back), without_address.',
-    ['state'],
-  ),
   snapshotPushes: counter(
     'mixed_version_proxy_snapshot_pushes_total',
     'Pushed snapshots and renewals by result: accepted, renewed, unchanged, or the reason of the refusal (Unsigned, UnknownKey, BadSignature, TooLarge, Invalid, NotNewer, InternalError).',
@@ -258,29 +217,9 @@ const stateCatalogue = {
     '1 while a changed certificate, key or kubeconfig cannot be used and its old content stays in use, else 0.',
     fileLabels,
   ),
-  credentialLastReload: gauge(
-    'mixed_version_proxy_credential_file_last_reload_timestamp_seconds',
-    'When a changed certificate, key or kubeconfig was last taken into use, in seconds since the epoch. 0: it is as it was at start.',
-    fileLabels,
-  ),
   kubeApiServerMoved: gauge(
     'mixed_version_proxy_kube_apiserver_moved',
     '1 while the static pod of the local kube-apiserver is to listen elsewhere than the router reaches it, as after kubeadm upgrade without --patches.',
-    [],
-  ),
-  clientConnections: gauge(
-    'mixed_version_proxy_client_connections',
-    'Open connections of clients, by protocol: h2, http/1.1.',
-    ['protocol'],
-  ),
-  tlsHandshakeErrors: counter(
-    'mixed_version_proxy_tls_handshake_errors_total',
-    'TLS handshakes with clients that failed, by cause: unknown_ca, expired_cert, hostname_mismatch, client_certificate_refused, protocol_mismatch, closed, other.',
-    ['cause'],
-  ),
-  malformedRequests: counter(
-    'mixed_version_proxy_malformed_http_requests_total',
-    'What clients on HTTP/1.1 sent that is no valid HTTP, or could be read in two ways. It is refused before it is a request.',
     [],
   ),
   memoryReliefs: counter(
@@ -371,39 +310,6 @@ export function updateSync(
   if (lastRoundAt !== undefined) sync.lastRound.with().set(lastRoundAt / 1000);
 }
 
-/**
- * The default metrics of prom-client that are exposed. Left out: lists of active handles and requests, which visit every
- * open socket at each scrape, gauges with names of counters, and a mean that is NaN after a scrape.
- */
-export const processCatalogue: readonly MetricDefinition[] = [
-  counter('process_cpu_user_seconds_total', 'CPU time of the process in user mode.', []),
-  counter('process_cpu_system_seconds_total', 'CPU time of the process in the kernel.', []),
-  counter('process_cpu_seconds_total', 'CPU time of the process.', []),
-  gauge('process_start_time_seconds', 'Start of the process, in seconds since the epoch.', []),
-  gauge('process_resident_memory_bytes', 'Resident memory of the process.', []),
-  gauge('process_virtual_memory_bytes', 'Virtual memory of the process.', []),
-  gauge('process_open_fds', 'Open file descriptors.', []),
-  gauge('process_max_fds', 'File descriptors that the process may open.', []),
-  gauge('nodejs_eventloop_lag_p50_seconds', 'Median delay of the event loop since the last scrape.', []),
-  gauge(
-    'nodejs_eventloop_lag_p99_seconds',
-    '99th percentile of the delay of the event loop since the last scrape.',
-    [],
-  ),
-  gauge('nodejs_eventloop_lag_max_seconds', 'Longest delay of the event loop since the last scrape.', []),
-  gauge('nodejs_heap_size_total_bytes', "Size of V8's heap.", []),
-  gauge('nodejs_heap_size_used_bytes', "Used part of V8's heap.", []),
-  gauge('nodejs_external_memory_bytes', 'Memory outside of the heap that JavaScript objects hold.', []),
-  gauge('nodejs_heap_space_size_total_bytes', "Size of each of the spaces of V8's heap.", ['space']),
-  gauge('nodejs_heap_space_size_used_bytes', "Used part of each of the spaces of V8's heap.", ['space']),
-  histogram(
-    'nodejs_gc_duration_seconds',
-    'Pauses of garbage collection by kind: major, minor, incremental, weakcb.',
-    ['kind'],
-    [0.001, 0.01, 0.1, 1, 2, 5],
-  ),
-].map(stable);
-
 type MetricsPath = '/metrics' | '/metrics/slis';
 
 interface CatalogueSection {
@@ -413,7 +319,7 @@ interface CatalogueSection {
 }
 
 /**
- * All metrics of the router. They are registered from this list, docs/reference/metrics.md is generated from it, and tests
+ * All metrics of the router but those of its process (`processMetricNames`). They are registered from this list, docs/reference/metrics.md is generated from it, and tests
  * compare a scrape with it.
  */
 export const metricCatalogue: readonly CatalogueSection[] = [
@@ -421,7 +327,6 @@ export const metricCatalogue: readonly CatalogueSection[] = [
   { heading: 'Destinations', path: '/metrics', metrics: Object.values(destinationCatalogue) },
   { heading: 'Snapshot, files, connections', path: '/metrics', metrics: Object.values(stateCatalogue) },
   { heading: 'Reading the cluster', path: '/metrics', metrics: Object.values(syncCatalogue) },
-  { heading: 'Process', path: '/metrics', metrics: processCatalogue },
   { heading: 'Health checks', path: '/metrics/slis', metrics: Object.values(sliCatalogue) },
 ];
 

@@ -1,7 +1,5 @@
 import assert from 'node:assert/strict';
-import { Socket } from 'node:net';
 import { test } from 'node:test';
-import { TLSSocket } from 'node:tls';
 import { parseScrape } from '../../../test/support/prometheus-text.ts';
 import { type Destination, TransportError } from '../../request/destination.ts';
 import { createMetricRegistry } from './catalogue.ts';
@@ -44,7 +42,7 @@ test('an error without a code is other', () => {
   assert.equal(tlsFailureCause(undefined), 'other');
 });
 
-test('a connection counts for the server that it leads to now, whatever it was opened for', () => {
+test('a connection that failed counts for the server that it leads to now, whatever it was opened for', () => {
   const registry = createMetricRegistry();
   const destinations = new DestinationSeriesIndex(registry.destinations);
   const metrics = new ConnectionMetrics(registry, destinations);
@@ -56,7 +54,6 @@ test('a connection counts for the server that it leads to now, whatever it was o
     trust: { kind: 'peer-ca' },
   });
   const connect = (destination: Destination) => {
-    metrics.connected(destination, new TLSSocket(new Socket()), 1);
     const failure = new TransportError('ConnectFailed', 'refused', { mayHaveBeenProcessed: false });
     metrics.failed(destination, failure);
   };

@@ -1,10 +1,9 @@
-import type { TLSSocket } from 'node:tls';
 import type { Relief } from '../../http2/sockets/held-bytes.ts';
 import { type Destination, leadsTo, type TransportError } from '../../request/destination.ts';
 import { errorCode } from '../../runtime/errors.ts';
 import type { DialObserver } from '../destinations/tls-dialer.ts';
 import type { MetricRegistry } from './catalogue.ts';
-import { codeLabel, type HistogramSeries, NumberSeries } from './metric-family.ts';
+import { codeLabel, type HistogramSeries, type NumberSeries } from './metric-family.ts';
 
 type DestinationFamilies = MetricRegistry['destinations'];
 
@@ -41,12 +40,6 @@ class DestinationSeries {
   failed(error: string): void {
     if (!this.#isExposed) return;
     this.#families.destinationErrors.with(this.#id, this.#kind, error).add();
-  }
-
-  connected(seconds: number, protocol: string): NumberSeries {
-    if (!this.#isExposed) return new NumberSeries('');
-    this.#families.connectDuration.with(this.#id, this.#kind).observe(seconds);
-    return this.#families.destinationConnections.with(this.#id, this.#kind, protocol);
   }
 
   connectFailed(cause: string): void {
@@ -119,17 +112,7 @@ export class DestinationSeriesIndex {
   }
 }
 
-/** Is told of connections of clients, for metrics. Must not throw. */
-export interface ServerObserver {
-  /** A client's handshake succeeded; the connection is open until the socket's `close`. */
-  secured(socket: TLSSocket): void;
-  handshakeFailed(error: Error): void;
-  /** A client sent invalid or ambiguous HTTP/1.1, which was refused. */
-  malformed(): void;
-  relieved(relief: Relief): void;
-}
-
-export class ConnectionMetrics implements ServerObserver, DialObserver {
+export class ConnectionMetrics implements DialObserver {
   readonly #state: MetricRegistry['state'];
   readonly #destinations: DestinationSeriesIndex;
 
@@ -138,29 +121,8 @@ export class ConnectionMetrics implements ServerObserver, DialObserver {
     this.#destinations = destinations;
   }
 
-  secured(socket: TLSSocket): void {
-    const open = this.#state.clientConnections.with(protocolOf(socket));
-    open.add(1);
-    socket.once('close', () => open.add(-1));
-  }
-
-  handshakeFailed(error: Error): void {
-    this.#state.tlsHandshakeErrors.with(tlsFailureCause(error)).add();
-  }
-
-  malformed(): void {
-    this.#state.malformedRequests.with().add();
-  }
-
   relieved(relief: Relief): void {
     this.#state.memoryReliefs.with(relief).add();
-  }
-
-  connected(destination: Destination, socket: TLSSocket, milliseconds: number): void {
-    const open = this.#destinations.at(destination)?.connected(milliseconds / 1000, protocolOf(socket));
-    if (open === undefined) return;
-    open.add(1);
-    socket.once('close', () => open.add(-1));
   }
 
   failed(destination: Destination, error: TransportError): void {
@@ -168,10 +130,6 @@ export class ConnectionMetrics implements ServerObserver, DialObserver {
     const cause = error.code === 'TLSFailed' ? tlsFailureCause(error.cause) : error.code;
     this.#destinations.at(destination)?.connectFailed(cause);
   }
-}
-
-function protocolOf({ alpnProtocol }: TLSSocket): string {
-  return alpnProtocol === 'h2' ? 'h2' : 'http/1.1';
 }
 
 export type TlsFailureCause =

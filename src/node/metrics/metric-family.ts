@@ -56,25 +56,9 @@ export function stable<Definition extends MetricDefinition>(definition: Definiti
 
 type LabelValues<Labels extends readonly string[]> = { readonly [Index in keyof Labels]: string };
 
-export function helpOf({ stability, help }: Pick<MetricDefinition, 'stability' | 'help'>): string {
-  return `[${stability}] ${help}`;
-}
-
-export interface Sample {
-  readonly suffix: '' | '_bucket' | '_sum' | '_count';
-  readonly labels: string;
-  readonly upperBound?: number;
-  readonly value: number;
-}
-
-export interface ExposedFamily {
-  readonly definition: MetricDefinition;
-  samples(): Iterable<Sample>;
-}
-
 interface Series {
-  readonly labels: string;
-  samples(): Iterable<Sample>;
+  /** Its lines in the text format. */
+  lines(name: string): Iterable<string>;
 }
 
 /**
@@ -89,7 +73,7 @@ export const otherLabel = 'other';
  * The series of one metric by label values. Callers keep the series that they use often: a look-up joins strings, counting
  * is an addition (prom-client hashes the labels at every count).
  */
-abstract class MetricFamily<Labels extends readonly string[], Cell extends Series> implements ExposedFamily {
+abstract class MetricFamily<Labels extends readonly string[], Cell extends Series> {
   readonly definition: MetricDefinition<Labels>;
   readonly #series = new Map<string, Cell>();
 
@@ -127,17 +111,22 @@ abstract class MetricFamily<Labels extends readonly string[], Cell extends Serie
     this.#series.clear();
   }
 
-  *samples(): Generator<Sample> {
-    for (const series of this.#series.values()) yield* series.samples();
+  /** In the text format of Prometheus, 0.0.4, which every scraper takes. */
+  *lines(): Generator<string> {
+    const { name, type, stability, help } = this.definition;
+    const text = `[${stability}] ${help}`.replaceAll('\\', '\\\\').replaceAll('\n', '\\n');
+    yield `# HELP ${name} ${text}`;
+    yield `# TYPE ${name} ${type}`;
+    for (const series of this.#series.values()) yield* series.lines(name);
   }
 }
 
 export class NumberSeries implements Series {
-  readonly labels: string;
+  readonly #labels: string;
   value = 0;
 
   constructor(labels: string) {
-    this.labels = labels;
+    this.#labels = labels;
   }
 
   add(amount = 1): void {
@@ -148,20 +137,20 @@ export class NumberSeries implements Series {
     this.value = value;
   }
 
-  *samples(): Generator<Sample> {
-    yield { suffix: '', labels: this.labels, value: this.value };
+  *lines(name: string): Generator<string> {
+    yield `${name}${braced(this.#labels)} ${this.value}`;
   }
 }
 
 export class HistogramSeries implements Series {
-  readonly labels: string;
+  readonly #labels: string;
   readonly #bounds: readonly number[];
   readonly #counts: number[];
   #sum = 0;
   #count = 0;
 
   constructor(labels: string, bounds: readonly number[]) {
-    this.labels = labels;
+    this.#labels = labels;
     this.#bounds = bounds;
     this.#counts = bounds.map(() => 0);
   }
@@ -178,17 +167,22 @@ export class HistogramSeries implements Series {
     }
   }
 
-  *samples(): Generator<Sample> {
-    const { labels } = this;
+  *lines(name: string): Generator<string> {
+    const labels = this.#labels;
+    const before = labels === '' ? '' : `${labels},`;
     let upTo = 0;
     for (const [index, upperBound] of this.#bounds.entries()) {
       upTo += this.#counts[index] as number;
-      yield { suffix: '_bucket', labels, upperBound, value: upTo };
+      yield `${name}_bucket{${before}le="${upperBound}"} ${upTo}`;
     }
-    yield { suffix: '_bucket', labels, upperBound: Number.POSITIVE_INFINITY, value: this.#count };
-    yield { suffix: '_sum', labels, value: this.#sum };
-    yield { suffix: '_count', labels, value: this.#count };
+    yield `${name}_bucket{${before}le="+Inf"} ${this.#count}`;
+    yield `${name}_sum${braced(labels)} ${this.#sum}`;
+    yield `${name}_count${braced(labels)} ${this.#count}`;
   }
+}
+
+function braced(labels: string): string {
+  return labels === '' ? '' : `{${labels}}`;
 }
 
 export class NumberFamily<Labels extends readonly string[]> extends MetricFamily<Labels, NumberSeries> {
@@ -203,7 +197,7 @@ export class HistogramFamily<Labels extends readonly string[]> extends MetricFam
   }
 }
 
-export function labelText(names: readonly string[], values: readonly string[]): string {
+function labelText(names: readonly string[], values: readonly string[]): string {
   return names.map((name, index) => `${name}="${escapeLabelValue(values[index] ?? '')}"`).join(',');
 }
 
@@ -220,28 +214,6 @@ export function codeLabel(status: number): string {
   return codes.get(status) ?? otherLabel;
 }
 
-/** The text format of Prometheus, 0.0.4, which every scraper takes. */
-export function expose(families: Iterable<ExposedFamily>): string {
-  const lines: string[] = [];
-  for (const family of families) appendFamily(lines, family);
-  return `${lines.join('\n')}\n`;
-}
-
-function appendFamily(lines: string[], family: ExposedFamily): void {
-  const { definition } = family;
-  const help = helpOf(definition).replaceAll('\\', '\\\\').replaceAll('\n', '\\n');
-  lines.push(`# HELP ${definition.name} ${help}`, `# TYPE ${definition.name} ${definition.type}`);
-  for (const sample of family.samples()) lines.push(sampleLine(definition.name, sample));
-}
-
-function sampleLine(name: string, { suffix, labels, upperBound, value }: Sample): string {
-  const bound = upperBound === undefined ? '' : `le="${numberText(upperBound)}"`;
-  const all = labels === '' || bound === '' ? labels + bound : `${labels},${bound}`;
-  return `${name}${suffix}${all === '' ? '' : `{${all}}`} ${numberText(value)}`;
-}
-
-function numberText(value: number): string {
-  if (value === Number.POSITIVE_INFINITY) return '+Inf';
-  if (value === Number.NEGATIVE_INFINITY) return '-Inf';
-  return String(value);
+export function expose(families: Iterable<{ lines(): Iterable<string> }>): string {
+  return `${[...families].flatMap((family) => [...family.lines()]).join('\n')}\n`;
 }

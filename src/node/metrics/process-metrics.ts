@@ -1,56 +1,64 @@
-import { collectDefaultMetrics, Registry } from 'prom-client';
-import { processCatalogue } from './catalogue.ts';
-import { type ExposedFamily, labelText, type Sample } from './metric-family.ts';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 
-/** Made once: it observes garbage collection and the event loop of the process, and cannot be stopped. */
-let registry: Registry | undefined;
+/**
+ * The default metrics of prom-client that are exposed. Left out: lists of active handles and requests, which visit every open
+ * socket at each scrape, and gauges with names of counters.
+ */
+export const processMetricNames: readonly string[] = [
+  'process_cpu_user_seconds_total',
+  'process_cpu_system_seconds_total',
+  'process_cpu_seconds_total',
+  'process_start_time_seconds',
+  'process_resident_memory_bytes',
+  'process_virtual_memory_bytes',
+  'process_open_fds',
+  'process_max_fds',
+  'nodejs_eventloop_lag_p99_seconds',
+  'nodejs_heap_size_total_bytes',
+  'nodejs_heap_size_used_bytes',
+  'nodejs_external_memory_bytes',
+  'nodejs_heap_space_size_total_bytes',
+  'nodejs_heap_space_size_used_bytes',
+  'nodejs_gc_duration_seconds',
+];
+
+const eventLoopLag = 'nodejs_eventloop_lag_p99_seconds';
 
 /**
  * Milliseconds between two samples of the delay of the event loop. Each wakes the process: with 20, samples took two
  * thirds of the CPU of a router that nobody asks anything. A stop that is longer than this is in a sample for certain.
  */
-const eventLoopMonitoringPrecision = 200;
+const resolution = 200;
+
+/** Made once: it observes garbage collection and the event loop of the process, and cannot be stopped. */
+let registry: Registry | undefined;
 
 /** CPU, memory, event loop and garbage collection of this process, observed from the first call on. */
-export async function processFamilies(): Promise<readonly ExposedFamily[]> {
-  if (registry === undefined) {
-    registry = new Registry();
-    collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision });
+export async function processMetrics(): Promise<string> {
+  registry ??= observedProcess();
+  // Between its families prom-client has empty lines.
+  return (await registry.metrics()).replaceAll('\n\n', '\n');
+}
+
+function observedProcess(): Registry {
+  const observed = new Registry();
+  // Its own samples of the event loop are not used.
+  collectDefaultMetrics({ register: observed, eventLoopMonitoringPrecision: 3_600_000 });
+  for (const { name } of observed.getMetricsAsArray()) {
+    if (name === eventLoopLag || !processMetricNames.includes(name)) observed.removeSingleMetric(name);
   }
-  const collected = new Map(
-    (await registry.getMetricsAsJSON()).map((metric) => [metric.name, metric.values]),
-  );
-  return processCatalogue.flatMap((definition) => {
-    const values = collected.get(definition.name);
-    if (values === undefined) return [];
-    // Node counts the time between two samples, which is no delay.
-    const between = definition.name.startsWith('nodejs_eventloop_lag_')
-      ? eventLoopMonitoringPrecision / 1000
-      : 0;
-    const samples = values.map((value) =>
-      sampleOf(definition.name, { ...value, value: value.value - Math.min(value.value, between) }),
-    );
-    return [{ definition, samples: () => samples }];
+  const delay = monitorEventLoopDelay({ resolution });
+  delay.enable();
+  new Gauge({
+    name: eventLoopLag,
+    help: '99th percentile of the delay of the event loop since the last scrape.',
+    registers: [observed],
+    collect() {
+      // Node counts the time between two samples, which is no delay.
+      this.set(Math.max(0, delay.percentile(99) / 1e9 - resolution / 1000));
+      delay.reset();
+    },
   });
-}
-
-interface PromClientValue {
-  readonly value: number;
-  readonly metricName?: string;
-  readonly labels: Readonly<Partial<Record<string, string | number>>>;
-}
-
-function sampleOf(name: string, { value, metricName = name, labels }: PromClientValue): Sample {
-  const { le, ...others } = labels;
-  const names = Object.keys(others);
-  const suffix = metricName.slice(name.length);
-  return {
-    suffix: suffix === '_bucket' || suffix === '_sum' || suffix === '_count' ? suffix : '',
-    labels: labelText(
-      names,
-      names.map((label) => String(others[label])),
-    ),
-    ...(le === undefined ? {} : { upperBound: le === '+Inf' ? Number.POSITIVE_INFINITY : Number(le) }),
-    value,
-  };
+  return observed;
 }

@@ -2,7 +2,6 @@ import { firstHeader } from '../../apimachinery/raw-headers.ts';
 import type { RequestInfo } from '../../apimachinery/request-info.ts';
 import { type RequestKind, requestKindOf } from '../../proxy/request-gate.ts';
 import type { Attempt, ByteCounter, RequestObserver, RequestRecord } from '../../request/inbound.ts';
-import type { Caller } from '../../request/user-info.ts';
 import type { Decision } from '../../routing/decision.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import type { MetricRegistry } from './catalogue.ts';
@@ -19,7 +18,6 @@ class RequestSeries implements ByteCounter {
   readonly #byCode = new Map<number, NumberSeries>();
   readonly #reroutedByCode = new Map<number, NumberSeries>();
   #duration: HistogramSeries | undefined;
-  #longRunning: NumberSeries | undefined;
   #responseBytes: NumberSeries | undefined;
 
   constructor(labels: RequestLabels, families: RequestFamilies) {
@@ -32,11 +30,6 @@ class RequestSeries implements ByteCounter {
   get duration(): HistogramSeries {
     this.#duration ??= this.#families.requestDuration.with(this.labels.verb, this.labels.scope);
     return this.#duration;
-  }
-
-  get longRunning(): NumberSeries {
-    this.#longRunning ??= this.#families.longRunningRequests.with(...resourceValues(this.labels));
-    return this.#longRunning;
   }
 
   add(bytes: number): void {
@@ -251,7 +244,6 @@ export class RequestMetrics implements RequestObserver {
   readonly #series: RequestSeriesIndex;
   readonly #routing: HistogramSeries;
   readonly #decisions = new Map<string, Map<string, NumberSeries>>();
-  readonly #authenticators = new Map<string, NumberSeries>();
 
   constructor({ registry, destinations, currentTable }: RequestMetricsOptions) {
     this.#registry = registry;
@@ -266,7 +258,6 @@ export class RequestMetrics implements RequestObserver {
     const series = this.#series.of(requestInfo);
     record.responseBytes = series;
     series.inflight.add(1);
-    if (series.isLongRunning) series.longRunning.add(1);
     if (!requestInfo.isResourceRequest && requestInfo.path === '/apis') this.#countNoPeer(record);
   }
 
@@ -308,19 +299,14 @@ export class RequestMetrics implements RequestObserver {
       return;
     }
     series.inflight.add(-1);
-    if (series.isLongRunning) series.longRunning.add(-1);
     if (decision?.decision === 'peer') series.rerouted(status).add();
-    if (status === 0) {
-      requests.requestAborts.with(series.labels.verb).add();
-      return;
-    }
+    if (status === 0) return;
     series.withCode(status).add();
     if (!series.isLongRunning) series.duration.observe(((finishedAt ?? begunAt) - begunAt) / 1000);
   }
 
   /** Once for each request: with its response, which may last for hours, or without one at its end. */
-  #countKnown({ caller, decision, requestInfo }: RequestRecord): void {
-    if (caller !== undefined) this.#countCaller(caller);
+  #countKnown({ decision, requestInfo }: RequestRecord): void {
     if (decision === undefined) return;
     this.#countDecision(decision);
     if (decision.reason === 'PeerAddressUnknown') {
@@ -338,16 +324,6 @@ export class RequestMetrics implements RequestObserver {
     if (series === undefined) {
       series = this.#registry.requests.decisions.with(decision, reason);
       byReason.set(reason, series);
-    }
-    series.add();
-  }
-
-  #countCaller(caller: Caller): void {
-    const authenticator = caller.kind === 'authenticated' ? caller.authenticator : caller.kind;
-    let series = this.#authenticators.get(authenticator);
-    if (series === undefined) {
-      series = this.#registry.requests.authenticatedRequests.with(authenticator);
-      this.#authenticators.set(authenticator, series);
     }
     series.add();
   }

@@ -19,7 +19,7 @@ import { memoryForOthers } from '../exchange/serving-limits.ts';
 import { createMetricRegistry, type MetricRegistry, updateSync } from './catalogue.ts';
 import { ConnectionMetrics, DestinationSeriesIndex } from './connection-metrics.ts';
 import { expose } from './metric-family.ts';
-import { processFamilies } from './process-metrics.ts';
+import { processMetrics } from './process-metrics.ts';
 import { RequestMetrics } from './request-metrics.ts';
 
 export class RouterMetrics implements MetricsSource, HealthObserver {
@@ -46,7 +46,7 @@ export class RouterMetrics implements MetricsSource, HealthObserver {
       .set(config.featureGateEnabled ? 1 : 0);
     this.configured(config);
     // Starts to observe, so that the first scrape has values.
-    void processFamilies();
+    void processMetrics();
   }
 
   tableInUse(table: RoutingTable, destinations: readonly Destination[]): void {
@@ -73,10 +73,6 @@ export class RouterMetrics implements MetricsSource, HealthObserver {
     this.#registry.state.snapshotPushes.with(result).add();
   }
 
-  probed: NonNullable<HealthObserver['probed']> = (id, outcome) => {
-    this.#registry.destinations.probes.with(id, outcome).add();
-  };
-
   lost(id: string): void {
     this.#registry.destinations.putAside.with(id).add();
   }
@@ -97,14 +93,14 @@ export class RouterMetrics implements MetricsSource, HealthObserver {
     updateStateMetrics(this.#registry, this.#sources, Date.now());
     this.#destinations.tellInFlight(this.#sources.inFlight);
     if (embeddedSync !== undefined) updateSync(sync, embeddedSync);
-    return expose([
+    const own = expose([
       ...Object.values(requests),
       ...Object.values(destinations),
       ...Object.values(state),
       // Where snapshots are pushed, the sync job has these.
       ...(embeddedSync === undefined ? [] : Object.values(sync)),
-      ...(await processFamilies()),
     ]);
+    return own + (await processMetrics());
   }
 
   healthChecked(endpoint: HealthEndpoint, name: string, healthy: boolean): void {
@@ -140,20 +136,12 @@ function updateStateMetrics(
 function updateSnapshot(state: MetricRegistry['state'], table: RoutingTable | undefined, now: number): void {
   state.snapshotGeneration.with().set(table?.generation ?? 0);
   state.snapshotAge.clear();
-  const servers = { current: 0, stale: 0, departed: 0, without_address: 0 };
-  for (const { origin, stale, departed } of table?.servers ?? []) {
-    const withoutAddress = departed ? 'departed' : 'without_address';
-    servers[origin === undefined ? withoutAddress : stale ? 'stale' : 'current'] += 1;
-  }
-  for (const [name, count] of Object.entries(servers)) state.snapshotServers.with(name).set(count);
-  if (table === undefined) return;
-  state.snapshotAge.with().set((now - table.createdAt) / 1000);
+  if (table !== undefined) state.snapshotAge.with().set((now - table.createdAt) / 1000);
 }
 
 function updateCredentials(state: MetricRegistry['state'], files: CredentialFiles): void {
-  const { certificateExpiration, certificateLifetime, credentialReloadFailed, credentialLastReload } = state;
-  const families = [certificateExpiration, certificateLifetime, credentialReloadFailed, credentialLastReload];
-  for (const family of families) family.clear();
+  const { certificateExpiration, certificateLifetime, credentialReloadFailed } = state;
+  for (const family of [certificateExpiration, certificateLifetime, credentialReloadFailed]) family.clear();
   const certificates = files.certificates();
   // The earliest of one file last: it is the one that counts.
   const byExpiry = certificates.toSorted(
@@ -165,13 +153,12 @@ function updateCredentials(state: MetricRegistry['state'], files: CredentialFile
     certificateLifetime.with(`--${name}`, path).set((expires - Date.parse(notBefore)) / 1000);
   }
   let isMoved = false;
-  for (const { name, path, lastReload, lastError } of [...certificates, ...files.keyFiles()]) {
+  for (const { name, path, lastError } of [...certificates, ...files.keyFiles()]) {
     if (name === kubeApiServerManifest) {
       isMoved = lastError !== null;
       continue;
     }
     credentialReloadFailed.with(`--${name}`, path).set(lastError === null ? 0 : 1);
-    credentialLastReload.with(`--${name}`, path).set(lastReload === null ? 0 : Date.parse(lastReload) / 1000);
   }
   state.kubeApiServerMoved.with().set(isMoved ? 1 : 0);
 }

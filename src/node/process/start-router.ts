@@ -298,7 +298,7 @@ async function start(
       maxOrdinaryConnections: ordinaryConnectionsWithin(usableMemory),
       tlsHandshakeTimeout: config.timeouts.tlsHandshake,
     },
-    observer: metrics.connections,
+    onRelief: (relief) => metrics.connections.relieved(relief),
     logger,
   });
   await receiver.restore();

@@ -138,15 +138,11 @@ test('a client is known by its certificate behind another name, and no stranger 
         ...clientCertificateTlsOptions(authorities),
         namedPairs: [await pairOf('apps', [], 'apps.example')],
       },
-      observer: {
-        secured(socket) {
-          const { clientCertificate, clientCertificateError } = reader.read({ socket });
-          seen.push(clientCertificate?.commonName ?? (clientCertificateError && 'refused'));
-          isSeen.resolve();
-        },
-        handshakeFailed() {},
-        malformed() {},
-        relieved() {},
+      clientCertificateOf(carrier) {
+        const info = reader.read(carrier);
+        seen.push(info.clientCertificate?.commonName ?? (info.clientCertificateError && 'refused'));
+        isSeen.resolve();
+        return info;
       },
     },
   );

@@ -14,7 +14,6 @@ import { type Logger, silentLogger } from '../../runtime/logger.ts';
 import { issueOfHead, writeLastResponse } from '../exchange/http1-heads.ts';
 import { type NodeBindings, type NodeInboundOptions, NodeInboundRequest } from '../exchange/node-inbound.ts';
 import type { ResponseSink } from '../exchange/response-sink.ts';
-import type { ServerObserver } from '../metrics/connection-metrics.ts';
 import { Http1ResponseSink } from './http1-response-sink.ts';
 
 function explain(code: string): string {
@@ -34,7 +33,7 @@ export function isAfterLastRequest(error: Error): boolean {
 }
 
 /** Whether the parser refused what a client sent, as opposed to an error of the connection. */
-export function isHttpError(error: Error): boolean {
+function isHttpError(error: Error): boolean {
   return errorCode(error).startsWith('HPE_');
 }
 
@@ -93,19 +92,17 @@ export function refusePlainHttp(error: Error, socket: TLSSocket): void {
 export interface RequestHandlerOptions extends NodeInboundOptions {
   /** The app's `fetch`; `bindings.inbound` is the request as it was received (see `nodeInbound`). */
   readonly fetch: (request: Request, bindings: NodeBindings) => Response | Promise<Response>;
-  readonly observer?: ServerObserver | undefined;
   readonly logger?: Logger;
 }
 
 export function requestHandler(
   options: RequestHandlerOptions,
 ): (incoming: IncomingMessage, outgoing: ServerResponse, held: Holding | undefined) => void {
-  const { fetch, observer, logger = silentLogger } = options;
+  const { fetch, logger = silentLogger } = options;
   const write = responseWriter(logger);
   return (incoming, outgoing, held) => {
     const issue = issueOfHead(incoming.httpVersion, incoming.rawHeaders);
     if (issue !== undefined) {
-      observer?.malformed();
       refuseHead(outgoing, issue);
       return;
     }

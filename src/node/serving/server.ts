@@ -6,7 +6,6 @@ import { handleInput } from '../../http2/sockets/gathered-writes.ts';
 import { MemoryBudget, type Relief } from '../../http2/sockets/held-bytes.ts';
 import { FailureLog, type Logger, silentLogger } from '../../runtime/logger.ts';
 import { defaultServerLimits, memoryForOthers, type ServerLimits } from '../exchange/serving-limits.ts';
-import type { ServerObserver } from '../metrics/connection-metrics.ts';
 import { isForTunnel, type UpgradeListener } from '../upgrades/upgrade.ts';
 import { HeldByHttp1 } from './held-by-http1.ts';
 import { routerHttp2Server } from './http2-server.ts';
@@ -14,7 +13,6 @@ import { newHttpsServer, type ServerTlsOptions } from './https-server.ts';
 import {
   connectionBelow,
   isAfterLastRequest,
-  isHttpError,
   type RequestHandlerOptions,
   refusePlainHttp,
   requestHandler,
@@ -223,7 +221,8 @@ export interface RouterServerOptions extends RequestHandlerOptions {
   readonly goawayChance?: number;
   /** Bytes that may be held for others. Default: the budget of the process, a part of the memory that it may use. */
   readonly heldForOthers?: number;
-  readonly observer?: ServerObserver | undefined;
+  /** Is told what was done because too many bytes are held. */
+  readonly onRelief?: ((relief: Relief) => void) | undefined;
   /** In [0, 1). Default `Math.random`. */
   readonly random?: () => number;
   readonly logger?: Logger;
@@ -272,7 +271,7 @@ export interface RouterServer {
  * ```
  */
 export function createRouterServer(options: RouterServerOptions): RouterServer {
-  const { tls, onUpgrade, observer, logger = silentLogger } = options;
+  const { tls, onUpgrade, onRelief, logger = silentLogger } = options;
   const limits = { ...defaultServerLimits, ...options.limits };
   const pipelines = new OneAtATime();
   const handle = requestHandler(options);
@@ -286,7 +285,7 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
   const failures = new FailureLog({ logger, clock: () => performance.now() });
   const logRelief = reliefLog(memory, failures);
   memory.onRelief = (relief) => {
-    observer?.relieved(relief);
+    onRelief?.(relief);
     logRelief(relief);
   };
   const http2 = routerHttp2Server({
@@ -317,17 +316,12 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
     connections.secured(socket);
     if (socket.alpnProtocol !== 'h2')
       held.opened(socket, isVerified(socket) ? memory.verified : memory.others);
-    observer?.secured(socket);
   });
-  server.on('tlsClientError', (error, socket) => {
-    observer?.handshakeFailed(error);
-    refusePlainHttp(error, socket);
-  });
+  server.on('tlsClientError', refusePlainHttp);
   server.on('clientError', (error: Error, socket: Duplex) => {
     // The response to the last request ends the connection.
     if (isAfterLastRequest(error)) return;
     connections.handedOver(socket);
-    if (isHttpError(error)) observer?.malformed();
     respondToClientError(error, socket, pipelines.responseOn(socket));
   });
   if (onUpgrade !== undefined) {

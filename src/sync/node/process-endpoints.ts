@@ -2,7 +2,7 @@ import { Hono } from 'hono/tiny';
 import { statusResponse } from '../../apimachinery/status.ts';
 import { familiesOf, readBuckets, syncCatalogue, updateSync } from '../../node/metrics/catalogue.ts';
 import { counter, expose, gauge, histogram } from '../../node/metrics/metric-family.ts';
-import { processFamilies } from '../../node/metrics/process-metrics.ts';
+import { processMetrics } from '../../node/metrics/process-metrics.ts';
 import { startEndpointServer } from '../../node/serving/endpoint-server.ts';
 import { type HealthCheck, healthEndpoints, ping } from '../../own-paths/health.ts';
 import { metricsResponse } from '../../own-paths/metrics-endpoints.ts';
@@ -111,7 +111,7 @@ export function createSyncMetrics() {
     },
   };
   // Starts to observe, so that the first scrape has values.
-  void processFamilies();
+  void processMetrics();
   return {
     ...observer,
     async text(status: SyncStatus | undefined): Promise<string> {
@@ -120,7 +120,7 @@ export function createSyncMetrics() {
       for (const { target, lastAcceptedAt } of status?.targets ?? []) {
         if (lastAcceptedAt !== undefined) lastDelivery.with(target).set(lastAcceptedAt / 1000);
       }
-      return expose([...Object.values(families), ...(await processFamilies())]);
+      return expose(Object.values(families)) + (await processMetrics());
     },
   };
 }
