@@ -12,7 +12,7 @@ import type { RouterSettings } from './options.ts';
 import type { Failed, ServedNowhere } from './other-servers.ts';
 import type { OutboundHints } from './outbound.ts';
 import type { Candidates, Choice, ServerChoice } from './server-choice.ts';
-import { retryAfterSeconds, tryAgain, unavailable } from './undelivered.ts';
+import { retryAfterSeconds, unavailable } from './undelivered.ts';
 
 /** What the delivery of requests does for the first server, and for others alike. */
 interface Asking {
@@ -207,12 +207,6 @@ function everyCandidate({ candidates, versions }: Candidates): readonly RoutingS
   return [...candidates, ...versions.others.flatMap(({ reachable }) => reachable)];
 }
 
-/** Not knowing is not the same as not existing: the next snapshot tells. */
-const servedSetsChanging = (): Response =>
-  tryAgain(
-    'what the API servers serve is changing, and it is not known yet which of them serves this resource, please try again; the request was not carried out',
-  );
-
 function isFailed(result: Outcome | Failed): result is Failed {
   return result.kind === 'refusal' || result.kind === 'no response';
 }
@@ -225,7 +219,7 @@ function isNotServed(failed: Failed): failed is Refusal {
 function givenUp(request: AdmittedRequest, last: Failed, isServedElsewhere: boolean): Response {
   if (last.kind === 'refusal') {
     const isChanging = isNotServed(last) && isServedElsewhere;
-    return isChanging ? servedSetsChanging() : last.response;
+    return isChanging ? unavailable('ServedSetsChanging') : last.response;
   }
   const response = noResponse(request, last.error);
   return last.error.mayHaveBeenProcessed ? response : toldToPeer(request, response);

@@ -14,7 +14,7 @@ import type { RouterSettings } from './options.ts';
 import { type Failed, type NoResponse, ServedNowhere } from './other-servers.ts';
 import { buildOutboundRequest, type OutboundHints, passesThrough } from './outbound.ts';
 import { type Candidates, ServerChoice } from './server-choice.ts';
-import { addressUnknown, knowledgeMissing, serverNotReady, unavailable } from './undelivered.ts';
+import { unavailable } from './undelivered.ts';
 
 /** What the local server gets whatever it serves: it only has to be ready. */
 const anyServerResponds: ReadonlySet<string> = new Set<DecisionReason>([
@@ -46,7 +46,7 @@ export function createDelivery(settings: RouterSettings, decider: Decider): Rout
 
   function notReady(request: AdmittedRequest): Outcome {
     request.inbound.record?.turnedAway('ServerNotReady');
-    return ownResponse(toldToPeer(request, serverNotReady()));
+    return ownResponse(toldToPeer(request, unavailable('ServerNotReady')));
   }
 
   function deliverToPeer(request: AdmittedRequest, candidates: Candidates, send: Send): Promise<Outcome> {
@@ -54,7 +54,8 @@ export function createDelivery(settings: RouterSettings, decider: Decider): Rout
     const settled = chosen && health?.settled(chosen.server.id);
     if (settled !== undefined) return settled.then(() => deliverToPeer(request, candidates, send));
     if (chosen === undefined && candidates.candidates.length > 0) return Promise.resolve(notReady(request));
-    if (chosen?.destination === undefined) return Promise.resolve(ownResponse(addressUnknown()));
+    if (chosen?.destination === undefined)
+      return Promise.resolve(ownResponse(unavailable('PeerAddressUnknown')));
     if (decider.comesTooSoon(request, candidates, chosen)) return Promise.resolve(notReady(request));
     const { server } = chosen;
     const hints = {
@@ -208,7 +209,7 @@ export function createDelivery(settings: RouterSettings, decider: Decider): Rout
     switch (decision.decision) {
       case 'local':
         return local === undefined
-          ? Promise.resolve(ownResponse(knowledgeMissing()))
+          ? Promise.resolve(ownResponse(unavailable('NoSnapshot')))
           : deliverToLocal(request, local, send);
       case 'peer':
         return deliverToPeer(request, decision, send);

@@ -1,17 +1,14 @@
 import { parseRequestInfo, type RequestInfo } from '../apimachinery/request-info.ts';
 import { RequestInfoError, type RequestInfoErrorCode } from '../apimachinery/request-info-error.ts';
 import type { HealthStatus } from '../health/health-state.ts';
-import type { Destination } from '../request/destination.ts';
 import { queryOf } from '../request/inbound.ts';
 import { ownPathsPrefix } from '../request/own-path-target.ts';
 import { decide } from '../routing/decide.ts';
 import type { Decision, DecisionContext, DecisionReason, DecisionStep } from '../routing/decision.ts';
-import { WordedTrace } from '../routing/decision-trace.ts';
 import type { SnapshotApiService } from '../snapshot/format/schema.ts';
-import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
+import type { RoutingServer, RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { isLocalServerDown, tableOfKnownServers } from './decider.ts';
 import type { RouterSettings } from './options.ts';
-import { peerDestination } from './server-choice.ts';
 
 export interface RequestToExplain {
   readonly method: string;
@@ -94,10 +91,13 @@ export function explainRequest(
     query: queryOf(target),
     reroutedByVerifiedPeer: false,
   };
-  const trace = new WordedTrace(table, decided);
-  const decision = decide(requestInfo, table, { ...decided, trace });
+  const steps: DecisionStep[] = [];
+  const decision = decide(requestInfo, table, {
+    ...decided,
+    trace: (rule, matched, detail) => steps.push({ rule, matched, detail }),
+  });
   const { decision: kind, reason } = decision;
-  const candidates = explained(decision.candidates.map(peerDestination), context.healthOf);
+  const candidates = explained(decision.candidates, context.healthOf);
   const others = otherVersionsOf(decision, context);
   const apiService = table?.snapshot.apiServices.find(
     ({ group, version }) => group === requestInfo.apiGroup && version === requestInfo.apiVersion,
@@ -117,7 +117,7 @@ export function explainRequest(
     ...others,
     ...versionInsteadOf(decision, context),
     notes,
-    trace: trace.steps,
+    trace: steps,
   };
 }
 
@@ -164,7 +164,7 @@ function otherVersionsOf(
 ): Pick<Explanation, 'otherVersions'> {
   const versions = decision.decision === 'peer' ? decision.versions : undefined;
   const others = versions?.others.flatMap(({ reachable }) => reachable) ?? [];
-  return others.length === 0 ? {} : { otherVersions: explained(others.map(peerDestination), healthOf) };
+  return others.length === 0 ? {} : { otherVersions: explained(others, healthOf) };
 }
 
 /** As `ServerChoice` chooses: the first version that has a server which is not unhealthy. */
@@ -185,12 +185,11 @@ function versionInsteadOf(
 }
 
 function explained(
-  destinations: readonly (Destination | undefined)[],
+  servers: readonly RoutingServer[],
   healthOf: ExplainContext['healthOf'],
 ): readonly ExplainedCandidate[] {
-  return destinations.flatMap((destination) => {
-    if (destination === undefined) return [];
-    const { id, origin, serverName } = destination;
+  return servers.flatMap(({ id, origin, serverName }) => {
+    if (origin === undefined) return [];
     const health = healthOf?.(id);
     const address = origin.slice('https://'.length);
     return { id, address, serverName, ...(health === undefined ? {} : { health }) };

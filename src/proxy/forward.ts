@@ -6,7 +6,7 @@ import type { InboundRequest } from '../request/inbound.ts';
 import type { AdmittedRequest, Router } from '../request/router.ts';
 import { type Outcome, ownResponse, type ResponseHead, type Transport } from '../request/transport.ts';
 import { refusalOfNotServed, refusalOfUnavailableServer } from './judge-response.ts';
-import { knowledgeMissing } from './undelivered.ts';
+import { unavailable } from './undelivered.ts';
 
 interface ForwardOptions {
   /**
@@ -41,7 +41,7 @@ export function forward(
       const refusal = notServed ?? refusalOfUnavailableServer(request, head);
       if (refusal !== undefined) return { kind: 'replace', outcome: refusal };
       const response = provesNothing(request, head.status)
-        ? knowledgeMissing()
+        ? unavailable('NoSnapshot')
         : refuseRedirect(request, outbound.destination, head);
       // Here, before the first byte of it is written and counted.
       if (ifNoneMatch === undefined) record?.responded(response?.status ?? head.status);

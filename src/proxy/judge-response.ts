@@ -4,7 +4,7 @@ import type { AdmittedRequest } from '../request/router.ts';
 import type { OutboundRequest, Refusal, ResponseHead } from '../request/transport.ts';
 import { isClusterPath } from '../routing/decide.ts';
 import type { Decision, DecisionReason } from '../routing/decision.ts';
-import { serverNotReady } from './undelivered.ts';
+import { unavailable } from './undelivered.ts';
 
 /**
  * What kube-apiserver responds with once it waits for its last requests, to every other one and before it looks at it
@@ -32,7 +32,7 @@ function isRespondedToByServer(decision: Decision): boolean {
   return isServedBySnapshot(decision) || reason === 'CustomResource' || reason === 'MergedDocument';
 }
 
-function unavailable(response: Response): Refusal {
+function refusalWith(response: Response): Refusal {
   return { kind: 'refusal', reason: 'Unavailable', isCertain: true, response };
 }
 
@@ -53,7 +53,7 @@ export function refusalOfUnavailableServer(
     isRespondedToByServer(decision) &&
     requestInfo.subresource !== 'proxy'
   ) {
-    return unavailable(serverNotReady());
+    return refusalWith(unavailable('ServerNotReady'));
   }
   if (!isRespondedToByServer(decision) || passedOn.has(requestInfo.subresource)) return undefined;
   if (firstHeader(headers, 'retry-after') !== '1') return undefined;
@@ -64,7 +64,7 @@ export function refusalOfUnavailableServer(
     'retry-after': '1',
     'x-content-type-options': 'nosniff',
   };
-  return unavailable(new Response(shuttingDownStatus, { status, headers: copied }));
+  return refusalWith(new Response(shuttingDownStatus, { status, headers: copied }));
 }
 
 type NamedRequest = Pick<RequestInfo, 'apiGroup' | 'resource' | 'subresource' | 'name'>;

@@ -3,7 +3,7 @@ import { ownPathSpelling, ownPathsPrefix } from '../request/own-path-target.ts';
 import type { AdmittedRequest } from '../request/router.ts';
 import { ownResponse, type Refusal, type ResponseHead, type ResponseToSend } from '../request/transport.ts';
 import { refusalOfUnavailableServer } from './judge-response.ts';
-import { knowledgeMissing } from './undelivered.ts';
+import { unavailable } from './undelivered.ts';
 
 /** @returns the refusal (400), or `undefined` for every other path. */
 export function refuseUpgradeOfOwnPath({
@@ -26,7 +26,8 @@ export function refuseDeclinedUpgrade(
   head: ResponseHead,
 ): ResponseToSend | Refusal | undefined {
   const { status } = head;
-  if (status === 404 && request.decision.reason === 'NoSnapshot') return ownResponse(knowledgeMissing());
+  if (status === 404 && request.decision.reason === 'NoSnapshot')
+    return ownResponse(unavailable('NoSnapshot'));
   const refusal = refusalOfUnavailableServer(request, head);
   if (refusal !== undefined) return refusal;
   if (status < 300 || status > 399) return undefined;

@@ -14,7 +14,7 @@ import { createDelivery } from './delivery.ts';
 import { forward, provesNothing } from './forward.ts';
 import type { DocumentMerger } from './merged-document.ts';
 import type { RouterSettings } from './options.ts';
-import { knowledgeMissing } from './undelivered.ts';
+import { unavailable } from './undelivered.ts';
 
 /** Delivers an admitted request to an API server, or passes it to the handlers of a library's own app. */
 type Serve = (request: AdmittedRequest) => Outcome | Promise<Outcome>;
@@ -191,7 +191,7 @@ export function createCarrier(settings: RouterSettings, router: Router) {
     async inPlaceOf(response: Response, request: AdmittedRequest): Promise<Response | undefined> {
       const table = routingTable.current();
       if (request.decision.reason !== 'MergedDocument' || table === undefined) {
-        return provesNothing(request, response.status) ? knowledgeMissing() : undefined;
+        return provesNothing(request, response.status) ? unavailable('NoSnapshot') : undefined;
       }
       return (await loadedMerger()).inPlaceOf(response, request, table);
     },

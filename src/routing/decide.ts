@@ -10,6 +10,14 @@ import type {
   ServersOfVersion,
 } from '../snapshot/routing-table/routing-table.ts';
 import { type Decision, type DecisionContext, localDecision, unavailableDecision } from './decision.ts';
+import {
+  describeExtension,
+  describeLocal,
+  describeNobody,
+  describePreference,
+  describeReachable,
+  describeServers,
+} from './decision-trace.ts';
 import { comingPreference, decideByVersion, serversByPreference } from './preferred-version.ts';
 
 const none = [] as const;
@@ -48,17 +56,23 @@ export function decide(
 
   if (!requestInfo.isResourceRequest) {
     const document = decideDocument(requestInfo, table, context);
-    trace?.resource(false, requestInfo.path, document !== undefined);
+    const what = document === undefined ? 'names no resource' : 'is a document of the whole cluster';
+    trace?.('1 not a resource request', true, `${requestInfo.path} ${what}`);
     return document ?? decideOtherPath(requestInfo, table, context);
   }
-  trace?.resource(true, requestInfo.path, false);
+  trace?.('1 not a resource request', false, 'it names a resource');
 
-  trace?.rerouted(context.reroutedByVerifiedPeer);
+  const { reroutedByVerifiedPeer: isRerouted } = context;
+  const mark = isRerouted ? 'marked by a verified peer' : 'no mark from a verified peer';
+  trace?.('2 rerouted by a peer already', isRerouted, mark);
   // A gateway has no local server for it: the sender mistakes the gateway for an API server.
-  if (context.reroutedByVerifiedPeer)
-    return context.serverId === undefined ? reroutedToGateway : alreadyRerouted;
+  if (isRerouted) return context.serverId === undefined ? reroutedToGateway : alreadyRerouted;
 
-  trace?.snapshot();
+  trace?.(
+    '3 no snapshot yet',
+    table === undefined,
+    table === undefined ? 'there has been none' : `generation ${table.generation}`,
+  );
   // Not knowing is not the same as not existing: a 404 of the local server becomes 503 (`replacementFor`).
   if (table === undefined)
     return context.serverId === undefined ? unavailableWithoutSnapshot : localWithoutSnapshot;
@@ -72,28 +86,37 @@ export function decide(
 
   const { serverId } = context;
   const local = serverId !== undefined && servedBy?.serverIds.has(serverId) === true;
-  trace?.local(local, servedBy, context.localServerIsDown === true);
+  trace?.('4 the local server serves it', local, describeLocal(servedBy, context));
   if (local) return inPlaceOfLocal(servedLocally, servedBy.reachable, table, context);
 
   const extension = table.extension(apiGroup, apiVersion);
-  trace?.extension(extension);
+  trace?.(
+    '5 an extension API server covers the group version',
+    extension !== undefined,
+    describeExtension(extension),
+  );
   // Every server aggregates: they share their APIService objects.
   if (extension !== undefined)
     return inPlaceOfLocal(extensionThroughLocalAggregator, table.reachable, table, context);
 
   const custom = table.isCustomResource(apiGroup, apiVersion);
-  trace?.customResource(custom);
+  const why = custom ? 'every server serves custom resources' : 'it is not';
+  trace?.('6 the group is served through CustomResourceDefinitions', custom, why);
   if (custom) return inPlaceOfLocal(customResource, table.reachable, table, context);
 
   const reachable = servedBy === undefined ? none : servedBy.reachable;
-  trace?.peers(reachable);
+  trace?.('7 peers serve it', reachable.length > 0, describeReachable(reachable));
   if (reachable.length > 0) return { decision: 'peer', reason: 'ServedByPeer', candidates: reachable };
 
-  trace?.withoutAddress(servedBy);
+  trace?.(
+    '8 peers serve it, none has a usable address',
+    servedBy !== undefined,
+    `served by ${describeServers(servedBy)}`,
+  );
   if (servedBy !== undefined) return withoutReachableServer(servedBy.servers);
 
   const notKnown = table.isEveryServerKnown ? none : table.servers.filter(isNotKnown);
-  trace?.nobody(notKnown);
+  trace?.('9 no server serves it', true, describeNobody(notKnown, context));
   if (notKnown.length > 0) return serverNotKnown;
   return inPlaceOfLocal(notServedByAnyServer, table.reachable, table, context);
 }
@@ -121,7 +144,11 @@ function decideAmongVersions(
   const decision =
     byPreference &&
     decideByVersion(byPreference, table, context, isCustom ? 'CustomResource' : 'ServedLocally');
-  context.trace?.versions(decision !== undefined, byPreference);
+  context.trace?.(
+    '3a it matters which version responds',
+    decision !== undefined,
+    describePreference(byPreference, table, context),
+  );
   return decision;
 }
 

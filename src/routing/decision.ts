@@ -1,5 +1,4 @@
-import type { SnapshotApiService } from '../snapshot/format/schema.ts';
-import type { RoutingServer, ServedBy, ServersOfVersion } from '../snapshot/routing-table/routing-table.ts';
+import type { RoutingServer, ServersOfVersion } from '../snapshot/routing-table/routing-table.ts';
 
 /**
  * The version of which a cluster is to look while its servers have several: the one that most servers have, the newest,
@@ -17,22 +16,8 @@ export interface DecisionContext {
   readonly reroutedByVerifiedPeer: boolean;
   /** Default `majority`. */
   readonly preferredVersion?: PreferredVersion | undefined;
-  /** Told every rule that is looked at, in order. Left out on the request path. */
-  readonly trace?: DecisionTrace | undefined;
-}
-
-/** One method for each rule; `matched` where it ends the search. `WordedTrace` puts it into words. */
-export interface DecisionTrace {
-  resource(isResourceRequest: boolean, path: string, isDocument: boolean): void;
-  rerouted(matched: boolean): void;
-  snapshot(): void;
-  versions(matched: boolean, byPreference: readonly ServersOfVersion[] | undefined): void;
-  local(matched: boolean, servedBy: ServedBy | undefined, isDown: boolean): void;
-  extension(apiService: SnapshotApiService | undefined): void;
-  customResource(matched: boolean): void;
-  peers(reachable: readonly RoutingServer[]): void;
-  withoutAddress(servedBy: ServedBy | undefined): void;
-  nobody(notKnown: readonly RoutingServer[]): void;
+  /** Told every rule that is looked at, in order; `matched` where it ends the search. Left out on the request path. */
+  readonly trace?: ((...step: [rule: string, matched: boolean, detail: string]) => void) | undefined;
 }
 
 export interface DecisionStep {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { firstHeader } from '../../src/apimachinery/raw-headers.ts';
 import { notServedStatus } from '../../src/proxy/judge-response.ts';
-import { serverNotReady } from '../../src/proxy/undelivered.ts';
+import { unavailable } from '../../src/proxy/undelivered.ts';
 import { type Protocol, protocols } from '../support/api-server-double.ts';
 import { ask } from '../support/security/ask.ts';
 import { rawHttp1 } from '../support/security/raw-http1.ts';
@@ -15,7 +15,7 @@ const target = `/apis/${resource}`;
 
 /** As the router of a peer whose API server is down (RFC 9209). */
 const isDownBehindItsRouter: Script = async (asked) =>
-  refuse(asked, 503, await serverNotReady().text(), {
+  refuse(asked, 503, await unavailable('ServerNotReady').text(), {
     'proxy-status': 'mixed-version-proxy; error=destination_unavailable',
   });
 

@@ -140,19 +140,13 @@ export class AddressResets {
     const bucket = this.#buckets.get(network) ?? new LeakyBucket(addressTolerance);
     this.#buckets.delete(network);
     this.#buckets.set(network, bucket);
-    if (this.#buckets.size > remembered) this.#forgetOldest();
+    const [oldest] = this.#buckets.keys();
+    if (this.#buckets.size > remembered && oldest !== undefined) this.#buckets.delete(oldest);
     return !bucket.add(now) && own.levelAt(now) > resetsInCrowd;
   }
 
   get size(): number {
     return this.#buckets.size;
-  }
-
-  #forgetOldest(): void {
-    for (const oldest of this.#buckets.keys()) {
-      this.#buckets.delete(oldest);
-      return;
-    }
   }
 }
 
