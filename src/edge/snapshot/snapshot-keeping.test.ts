@@ -4,7 +4,7 @@ import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
 import { silentLogger } from '../../runtime/logger.ts';
 import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
 import { oldSnapshotAge, type RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
-import { SnapshotRefresh } from './snapshot-keeping.ts';
+import { createSnapshotRefresh } from './snapshot-keeping.ts';
 
 const created = Date.UTC(2026, 0, 1);
 const table = buildRoutingTable(
@@ -14,19 +14,16 @@ const table = buildRoutingTable(
 function isolate(held: RoutingTable | undefined) {
   const state = { now: created, held, looks: 0, hangs: false, fails: false };
   const behind: Promise<unknown>[] = [];
-  const refresh = new SnapshotRefresh({
-    receiver: {
-      current: () => state.held,
-      catchUp: async () => {
-        state.looks++;
-        if (state.fails) throw new Error('away');
-        if (state.hangs) await new Promise(() => {});
-      },
+  const receiver = {
+    current: () => state.held,
+    catchUp: async () => {
+      state.looks++;
+      if (state.fails) throw new Error('away');
+      if (state.hangs) await new Promise(() => {});
     },
-    clock: () => state.now,
-    logger: silentLogger,
-  });
-  return { state, behind, request: () => refresh.beforeRequest((promise) => void behind.push(promise)) };
+  };
+  const beforeRequest = createSnapshotRefresh(receiver, silentLogger, () => state.now);
+  return { state, behind, request: () => beforeRequest((promise) => void behind.push(promise)) };
 }
 
 test('only the first look is waited for; later ones run behind requests, once a second', async () => {

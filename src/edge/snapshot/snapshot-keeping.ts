@@ -16,7 +16,7 @@ import {
   type StoredSnapshot,
   storedSnapshotText,
 } from '../../snapshot/receiving/snapshot-store.ts';
-import { isOld, type RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
+import { isOld } from '../../snapshot/routing-table/routing-table.ts';
 import type { SnapshotConfiguration } from '../configuration/configuration.ts';
 import type { DurableObjectNamespace, WaitUntil } from '../platform/bindings.ts';
 
@@ -144,11 +144,11 @@ function createDurableObjectStore(namespace: DurableObjectNamespace): SharedSnap
 export async function createSnapshotKeeping(
   { keys, addressPolicy, object, initial }: SnapshotConfiguration,
   logger: Logger,
-): Promise<{ readonly receiver: SharingReceiver; readonly refresh: SnapshotRefresh }> {
+) {
   const store = object === undefined ? createIsolateStore() : createDurableObjectStore(object);
   const receiver = new SharingReceiver({ keys: () => keys, addressPolicy, store, logger });
   if (initial !== undefined) await receiver.adopt({ snapshot: initial.trim() });
-  return { receiver, refresh: new SnapshotRefresh({ receiver, logger }) };
+  return { receiver, beforeRequest: createSnapshotRefresh(receiver, logger) };
 }
 
 function createIsolateStore(): SharedSnapshotStore {
@@ -158,57 +158,43 @@ function createIsolateStore(): SharedSnapshotStore {
 /** Milliseconds between two looks at the store: with the look itself, a change is in use within 2 s. */
 const interval = 1_000;
 
-interface SnapshotRefreshOptions {
-  readonly receiver: { current(): RoutingTable | undefined; catchUp(): Promise<void> };
-  /** Milliseconds since the epoch. Default `Date.now`. */
-  readonly clock?: (() => number) | undefined;
-  readonly logger: Logger;
-}
-
 /**
  * Keeps the snapshot of an isolate up to date, without a process in the background: a request goes by the snapshot that is at
  * hand, and when the last look at the store is a second old, a new one is begun after the request. A request waits for a look
  * only while the isolate has nothing to go by, or, once a second at the most, an old snapshot.
  *
  * No look is shared between requests: on Workers it belongs to the request that began it.
+ *
+ * @param now milliseconds since the epoch
+ * @returns to be called for each request; what it has to wait for, `undefined` when that is nothing. Never rejects.
  */
-export class SnapshotRefresh {
-  readonly #receiver: SnapshotRefreshOptions['receiver'];
-  readonly #clock: () => number;
-  readonly #logger: Logger;
-  #begunAt = Number.NEGATIVE_INFINITY;
-  #hasLooked = false;
+export function createSnapshotRefresh(
+  receiver: Pick<SharingReceiver, 'current' | 'catchUp'>,
+  logger: Logger,
+  now: () => number = Date.now,
+): (waitUntil: WaitUntil) => Promise<void> | undefined {
+  let begunAt = Number.NEGATIVE_INFINITY;
+  let hasLooked = false;
 
-  constructor({ receiver, clock = Date.now, logger }: SnapshotRefreshOptions) {
-    this.#receiver = receiver;
-    this.#clock = clock;
-    this.#logger = logger;
+  async function look(): Promise<void> {
+    begunAt = now();
+    try {
+      await receiver.catchUp();
+    } catch (error) {
+      logger.warn({ err: error }, 'The store of snapshots cannot be read: the one at hand stays in use');
+    }
+    hasLooked = true;
   }
 
-  /** To be called for each request. @returns what it has to wait for; `undefined` when that is nothing. Never rejects. */
-  beforeRequest(waitUntil: WaitUntil): Promise<void> | undefined {
-    const now = this.#clock();
-    if (!this.#hasLooked) return this.#look(now);
-    const elapsed = now - this.#begunAt;
+  return (waitUntil) => {
+    if (!hasLooked) return look();
+    const elapsed = now() - begunAt;
     // A clock that was set back counts as time passed.
     if (elapsed >= 0 && elapsed < interval) return undefined;
-    const look = this.#look(now);
-    const table = this.#receiver.current();
-    if (table === undefined || isOld(table, now)) return look;
-    waitUntil(look);
+    const looking = look();
+    const table = receiver.current();
+    if (table === undefined || isOld(table, now())) return looking;
+    waitUntil(looking);
     return undefined;
-  }
-
-  async #look(now: number): Promise<void> {
-    this.#begunAt = now;
-    try {
-      await this.#receiver.catchUp();
-    } catch (error) {
-      this.#logger.warn(
-        { err: error },
-        'The store of snapshots cannot be read: the one at hand stays in use',
-      );
-    }
-    this.#hasLooked = true;
-  }
+  };
 }

@@ -9,26 +9,10 @@ import type { Logger } from '../../runtime/logger.ts';
 import type { CallerMethods, WorkerConfiguration } from '../configuration/configuration.ts';
 import { readConfiguration } from '../configuration/read-configuration.ts';
 import type { CallerIdentification } from '../identity/callers.ts';
-import type { ExecutionContext, Fetcher, WaitUntil } from '../platform/bindings.ts';
+import type { ExecutionContext, Fetcher } from '../platform/bindings.ts';
 import { createFetchSender, createFetchTransport, type Fetch } from '../platform/fetch-transport.ts';
 import { WorkerInboundRequest } from '../platform/worker-inbound.ts';
 import { createSnapshotKeeping } from '../snapshot/snapshot-keeping.ts';
-
-/** @throws {WorkerConfigurationError} with every error */
-export async function prepareWorker(environment: object, logger: Logger) {
-  const configuration = await readConfiguration(environment);
-  const { callers, snapshot } = configuration;
-  const { receiver, refresh } = await createSnapshotKeeping(snapshot, logger);
-  return {
-    configuration,
-    receiver,
-    ...(await identificationOf(callers, logger)),
-    assertionSigner: configuration.assertions?.signer,
-    /** This Worker's name in `Via`, the same in all its isolates. */
-    pseudonym: await pseudonymOf(configuration),
-    beforeRequest: (waitUntil: WaitUntil) => refresh.beforeRequest(waitUntil),
-  };
-}
 
 async function identificationOf(callers: CallerMethods, logger: Logger): Promise<CallerIdentification> {
   if (!callers.clientCertificates && callers.tokenIssuer === undefined)
@@ -38,8 +22,8 @@ async function identificationOf(callers: CallerMethods, logger: Logger): Promise
 }
 
 /**
- * By which a request that comes back is noticed. A random name, as elsewhere, would be another one in each isolate, and
- * a loop would be noticed only by chance.
+ * This Worker's name in `Via`, by which a request that comes back is noticed. A random name, as elsewhere, would be another
+ * one in each isolate, and a loop would be noticed only by chance.
  */
 async function pseudonymOf({ local, assertions }: WorkerConfiguration): Promise<string> {
   const named = JSON.stringify([local?.id, local?.origin, assertions?.issuer]);
@@ -62,9 +46,10 @@ interface PlatformRequest extends Request {
  * @throws {WorkerConfigurationError} with every error
  */
 export async function startWorkerApp(environment: object, logger: Logger): Promise<WorkerApp> {
-  const prepared = await prepareWorker(environment, logger);
-  const { configuration, receiver, certificateOf } = prepared;
-  const { local, snapshot } = configuration;
+  const configuration = await readConfiguration(environment);
+  const { local, snapshot, callers, assertions } = configuration;
+  const { receiver, beforeRequest } = await createSnapshotKeeping(snapshot, logger);
+  const { authenticators, certificateOf } = await identificationOf(callers, logger);
   const send = createFetchSender({
     fetch: fetchOf(configuration.destinations),
     frontProxyFetch: fetchOf(configuration.frontProxy),
@@ -73,10 +58,10 @@ export async function startWorkerApp(environment: object, logger: Logger): Promi
     local,
     routingTable: receiver,
     transport: createFetchTransport(send),
-    authenticators: prepared.authenticators,
-    assertionSigner: prepared.assertionSigner,
+    authenticators,
+    assertionSigner: assertions?.signer,
     preferredVersion: snapshot.preferredVersion,
-    pseudonym: prepared.pseudonym,
+    pseudonym: await pseudonymOf(configuration),
     logger,
   });
   const router = createRouter(routerOptions);
@@ -98,7 +83,7 @@ export async function startWorkerApp(environment: object, logger: Logger): Promi
       if (host !== null && !isUriHost(host)) return hostRefused();
       try {
         const waitUntil: ExecutionContext['waitUntil'] = (promise) => context.waitUntil(promise);
-        await prepared.beforeRequest(waitUntil);
+        await beforeRequest(waitUntil);
         const inbound = new WorkerInboundRequest(request, certificateOf(request.cf));
         // The runtime hands the header over whatever it holds.
         if (request.headers.has('upgrade')) return await upgrade(inbound);

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { speaker } from '../../../test/support/assertions.ts';
 import { silentLogger } from '../../runtime/logger.ts';
-import { prepareWorker } from './worker-app.ts';
+import { readConfiguration } from '../configuration/read-configuration.ts';
+import { createCallerIdentification } from './callers.ts';
 
 const sync = await speaker('sync');
 
@@ -18,16 +19,14 @@ const methods: readonly (readonly [variables: object, authenticator: string])[] 
 ];
 
 async function authenticatorsWith(variables: object): Promise<readonly string[]> {
-  const { authenticators } = await prepareWorker(
-    {
-      SERVER_ID: 'cp-a',
-      LOCAL_SERVER: 'https://cp-a.example:6443',
-      SNAPSHOT_KEYS: { keys: [sync.publicJwk] },
-      ...variables,
-    },
-    silentLogger,
-  );
-  return authenticators.map(({ name }) => name);
+  const { callers } = await readConfiguration({
+    SERVER_ID: 'cp-a',
+    LOCAL_SERVER: 'https://cp-a.example:6443',
+    PEER_MTLS: { fetch },
+    SNAPSHOT_KEYS: { keys: [sync.publicJwk] },
+    ...variables,
+  });
+  return createCallerIdentification(callers, silentLogger).authenticators.map(({ name }) => name);
 }
 
 for (const [variables, authenticator] of methods) {
