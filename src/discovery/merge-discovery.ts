@@ -158,26 +158,18 @@ function* mergeResources(
   for (const [, named] of byName(lists, ({ resource }) => resource)) {
     const leading = named[0]?.item;
     if (leading === undefined) continue;
-    const hash = storageVersionHashOf(storageVersionName(group, leading.resource), named);
+    const name = storageVersionName(group, leading.resource);
+    // Where servers store it at different versions, the leading one of those that know counts.
+    const hash = named
+      .map(({ source }) => source.storageVersionHashes?.[name])
+      .find((each) => each !== undefined);
     if (hash !== undefined) {
       storageVersionHashes.set(storageVersionHashKey(group, version, leading.resource), hash);
     }
-    resources.push(mergeResource(named, leading));
+    resources.push(...mergeResource(named));
     yield;
   }
   return resources;
-}
-
-/** Where servers store a resource at different versions, the leading one of those that know counts. */
-function storageVersionHashOf(
-  name: string,
-  contributions: readonly Contribution<APIResourceDiscovery>[],
-): string | undefined {
-  for (const { source } of contributions) {
-    const hash = source.storageVersionHashes?.[name];
-    if (hash !== undefined) return hash;
-  }
-  return undefined;
 }
 
 /**
@@ -193,45 +185,29 @@ function isCurrent(
   return counted.length > 0 && new Set(contributions.map(({ source }) => source)).size === sources.length;
 }
 
-/**
- * What several servers serve of one resource of one group version: verbs and subresources of all of them,
- * everything else as the leading one describes it.
- *
- * @param contributions at least one, the leading one first
- */
-function mergeResource(
-  contributions: readonly Contribution<APIResourceDiscovery>[],
-  leading: APIResourceDiscovery,
-): APIResourceDiscovery {
-  // Nearly all servers describe nearly everything alike: then there is nothing to build.
-  if (contributions.every(({ item }) => isSameJson(item, leading))) return leading;
-  const subresources = byName(
-    contributions.map(({ source, item }) => ({ source, item: item.subresources ?? [] })),
-    ({ subresource }) => subresource,
-  ).flatMap(([, named]) => mergeSubresource(named));
-  const responseKind = kindOf(contributions);
-  return {
-    ...leading,
-    ...(responseKind === undefined ? {} : { responseKind }),
-    ...unitedVerbs(contributions),
-    ...(subresources.length === 0 ? {} : { subresources }),
-  };
+/** The resource with the subresources of all servers. @param contributions the leading one first */
+function mergeResource(contributions: readonly Contribution<APIResourceDiscovery>[]): APIResourceDiscovery[] {
+  return mergeAlike(contributions, () => {
+    const lists = contributions.map(({ source, item }) => ({ source, item: item.subresources ?? [] }));
+    const subresources = byName(lists, ({ subresource }) => subresource).flatMap(([, named]) =>
+      mergeAlike<APISubresourceDiscovery>(named, () => ({})),
+    );
+    return subresources.length === 0 ? {} : { subresources };
+  });
 }
 
-function mergeSubresource(
-  contributions: readonly Contribution<APISubresourceDiscovery>[],
-): APISubresourceDiscovery[] {
+/** Verbs of all servers, everything else as the leading one describes it. @param more what else is merged */
+function mergeAlike<Item extends Described>(
+  contributions: readonly Contribution<Item>[],
+  more: () => Partial<Item>,
+): Item[] {
   const leading = contributions[0]?.item;
   if (leading === undefined) return [];
+  // Nearly all servers describe nearly everything alike: then there is nothing to build.
   if (contributions.every(({ item }) => isSameJson(item, leading))) return [leading];
   const responseKind = kindOf(contributions);
-  return [
-    {
-      ...leading,
-      ...(responseKind === undefined ? {} : { responseKind }),
-      ...unitedVerbs(contributions),
-    },
-  ];
+  const kind = responseKind === undefined ? {} : { responseKind };
+  return [{ ...leading, ...kind, ...unitedVerbs(contributions), ...more() }];
 }
 
 interface Described {

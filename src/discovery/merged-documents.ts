@@ -24,24 +24,7 @@ import {
 } from './merge-discovery.ts';
 import { discoveryPathString, type OwnDocument, type ServersDocument } from './own-documents.ts';
 
-/** The merged documents of one snapshot, each made when it is first asked for. */
-interface MergedDocuments {
-  /** `undefined` when the snapshot holds no server's discovery. */
-  readonly discovery: SharedWork<MergedDiscovery> | undefined;
-  /** Whether a server has the document, by the snapshot. */
-  isKnown(path: DiscoveryPath): boolean;
-  /**
-   * @param own what a server says of itself now. Default: what the snapshot has
-   * @returns `undefined` when no server has the document, or it has no such form
-   */
-  get(path: DiscoveryPath, form: DocumentForm, own?: ServersDocument): Promise<MergedDocument | undefined>;
-}
-
-interface MergedDocument {
-  readonly document: EncodedDocument;
-  /** It was there, from an earlier request. */
-  readonly wasMade: boolean;
-}
+type MergedDocuments = ReturnType<typeof mergedDocuments>;
 
 /** By snapshot and not by table: a renewal makes a new table of the same snapshot. */
 const documentsBySnapshot = new WeakMap<Snapshot, Map<string | undefined, MergedDocuments>>();
@@ -57,7 +40,8 @@ export function mergedDocumentsOf(table: RoutingTable): MergedDocuments {
   return made;
 }
 
-function mergedDocuments(table: RoutingTable): MergedDocuments {
+/** The merged documents of one snapshot, each made when it is first asked for. */
+function mergedDocuments(table: RoutingTable) {
   const views = viewsOf(table);
   const discovery = views.length === 0 ? undefined : new SharedWork(mergeSteps(views, table.leadingMinor));
   const ofSnapshot = new DocumentSet(openApiV3Index(table), discovery);
@@ -69,12 +53,19 @@ function mergedDocuments(table: RoutingTable): MergedDocuments {
     return (await making.inSlices()) ?? ofSnapshot;
   };
   return {
+    /** `undefined` when the snapshot holds no server's discovery. */
     discovery,
-    isKnown: (path) =>
+    /** Whether a server has the document, by the snapshot. */
+    isKnown: (path: DiscoveryPath): boolean =>
       path.kind === 'openapi-v3'
         ? hasOpenApiV3Index(table)
         : [...new Set(views.map(({ groups }) => groups))].some((groups) => lists(groups, path)),
-    get: async (path, form, own) => (own === undefined ? ofSnapshot : await setOf(own)).get(path, form),
+    /**
+     * @param own what a server says of itself now. Default: what the snapshot has
+     * @returns `undefined` when no server has the document, or it has no such form
+     */
+    get: async (path: DiscoveryPath, form: DocumentForm, own?: ServersDocument) =>
+      (own === undefined ? ofSnapshot : await setOf(own)).get(path, form),
   };
 }
 
@@ -126,7 +117,8 @@ class DocumentSet {
     this.#discovery = discovery;
   }
 
-  async get(path: DiscoveryPath, form: DocumentForm): Promise<MergedDocument | undefined> {
+  /** `wasMade`: it was there, from an earlier request. */
+  async get(path: DiscoveryPath, form: DocumentForm) {
     const key = `${form} ${discoveryPathString(path)}`;
     const known = this.#documents.get(key);
     if (known !== undefined) return { document: await known.inSlices(), wasMade: true };
