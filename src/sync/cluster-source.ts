@@ -236,26 +236,15 @@ const withoutAddress: ServerDocuments = {
 
 interface WatchedKind {
   readonly kind: string;
-  readonly reflector: Reflector<unknown>;
+  readonly reflector: Pick<Reflector<unknown>, 'run' | 'attempted' | 'failure'>;
 }
 
 /** A warning for each reason why something cannot be read: what has one cause is told once. */
 export function unreadWarnings(watched: readonly WatchedKind[]): readonly string[] {
-  const failed = watched.flatMap(({ kind, reflector }) => {
-    const failure = reflector.failure();
-    // Before the first list there is no last known state to use.
-    return failure === undefined ? [] : [{ kind, failure, isKnown: reflector.items() !== undefined }];
-  });
-  const groups = Map.groupBy(failed, ({ failure, isKnown }) => `${isKnown} ${failure}`);
-  return [...groups.values()].map((alike) => {
-    const isAll = alike.length === watched.length;
-    const kinds = new Set(alike.map(({ kind }) => kind));
-    const subject = isAll ? 'the cluster' : conjunction.format(kinds);
-    const [{ failure, isKnown } = { failure: '', isKnown: false }] = alike;
-    const use = isKnown ? `, so ${isAll ? 'its' : 'their'} last known state is used` : '';
-    return `${subject} cannot be read${use}: ${failure}`;
+  const reasons = Map.groupBy(watched, ({ reflector }) => reflector.failure());
+  reasons.delete(undefined);
+  return [...reasons].map(([failure, alike]) => {
+    const kinds = [...new Set(alike.map(({ kind }) => kind))].join(', ');
+    return `${alike.length === watched.length ? 'the cluster' : kinds} cannot be read: ${failure}`;
   });
 }
-
-/** Of British English: without a comma before `and`. */
-const conjunction = new Intl.ListFormat('en-GB');

@@ -25,20 +25,7 @@ interface ReflectorOptions<Item> {
   readonly onChange: () => void;
 }
 
-/** Lists and watches the objects of one kind, as client-go's reflector does. */
-export interface Reflector<Item> {
-  /** Lists and watches until `signal` aborts. Never rejects. Once only. */
-  run(signal: AbortSignal): Promise<void>;
-  /**
-   * As last known; `undefined` until the first list, so where the kind is not served. They stay while they cannot be
-   * read. The same array until they change.
-   */
-  items(): readonly Item[] | undefined;
-  /** The first reason why they are not up to date; `undefined` if they are. */
-  failure(): string | undefined;
-  /** Resolves when the first attempt to list them has ended. */
-  readonly attempted: Promise<void>;
-}
+export type Reflector<Item> = ReturnType<typeof createReflector<Item>>;
 
 /** Until a kind that is not served is listed again, milliseconds. */
 const unservedDelay = 60_000;
@@ -50,7 +37,8 @@ const maximumLineLength = 16 * 1024 * 1024;
 /** Everything must be listed again: the changes are compacted (410), or the kind is gone (404). */
 class Expired extends Error {}
 
-export function createReflector<Item>(options: ReflectorOptions<Item>): Reflector<Item> {
+/** Lists and watches the objects of one kind, as client-go's reflector does. */
+export function createReflector<Item>(options: ReflectorOptions<Item>) {
   const { path, project, connection, clock, timing, onChange } = options;
   const { silence } = timing;
   const subject = `a watch of ${withoutQuery(path)}`;
@@ -190,7 +178,8 @@ export function createReflector<Item>(options: ReflectorOptions<Item>): Reflecto
     clock.sleep(backOffDelay(timing.watchBackOff, Math.max(failures, 1), clock.random()), signal);
 
   return {
-    async run(signal) {
+    /** Lists and watches until `signal` aborts. Never rejects. Once only. */
+    async run(signal: AbortSignal): Promise<void> {
       while (!signal.aborted) {
         try {
           const version = await list(signal);
@@ -206,11 +195,17 @@ export function createReflector<Item>(options: ReflectorOptions<Item>): Reflecto
       }
       attempted.resolve();
     },
-    items() {
+    /**
+     * As last known; `undefined` until the first list, so where the kind is not served. They stay while they cannot be
+     * read. The same array until they change.
+     */
+    items(): readonly Item[] | undefined {
       listed ??= items && [...items.values()];
       return listed;
     },
+    /** The first reason why they are not up to date; `undefined` if they are. */
     failure: () => failure,
+    /** Resolves when the first attempt to list them has ended. */
     attempted: attempted.promise,
   };
 }

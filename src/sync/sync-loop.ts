@@ -261,23 +261,12 @@ function failureOf(outcome: RoundOutcome | undefined, id: string): string | unde
 }
 
 function logChanges(logger: Logger, before: RoundOutcome | undefined, after: RoundOutcome): void {
-  // A departure is in the warnings.
-  for (const { id } of before?.servers.filter(isDeparted) ?? []) {
-    const server = after.servers.find((candidate) => candidate.id === id);
-    if (server === undefined) {
-      logger.info({ server: id }, 'A departed server was removed: it stayed away, or another replaced it');
-    } else if (!isDeparted(server)) logger.info({ server: id }, 'A departed server is back');
-  }
   const servers = idsOf(after);
   if (servers.join() !== idsOf(before).join()) logger.info({ servers }, 'API servers');
   const known = before?.warnings ?? [];
   for (const warning of after.warnings)
     if (!known.includes(warning)) logger.warn({ warning }, 'A round ended with a warning');
   if (after.warnings.length === 0 && known.length > 0) logger.info({}, 'Everything can be read again');
-}
-
-function isDeparted({ departedAt }: SyncServer): boolean {
-  return departedAt !== undefined;
 }
 
 function idsOf(outcome: RoundOutcome | undefined): readonly string[] {
