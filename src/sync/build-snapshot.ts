@@ -70,23 +70,13 @@ export async function buildSnapshot(input: SnapshotInput): Promise<SnapshotOutpu
 
   const refine = refineBy(shared);
   const servers: SnapshotServer[] = [];
-  const sets = createSetCollection(previous);
-  const contents: { readonly description: ServerDescription; readonly content: ServerContent }[] = [];
-  for (const description of input.servers) {
-    const { id } = description;
-    const content = serverContent(
-      {
-        id,
-        departedAt: description.departedAt,
-        reading: input.readings.get(id),
-        known: lastKnown(previous, id),
-        storageVersions: input.storageVersions?.get(id),
-        schemas: input.schemas?.get(id),
-      },
-      (warning) => warnings.push(warning),
-    );
-    if (content !== undefined) contents.push({ description, content });
-  }
+  // What the previous one has stands first, so that the others are sent as what differs from them.
+  const sets = new Map(Object.entries(previous?.servedSets ?? {}));
+  const used = new Set<string>();
+  const contents = input.servers.flatMap((description) => {
+    const content = serverContent(description, input, (warning) => warnings.push(warning));
+    return content === undefined ? [] : [{ description, content }];
+  });
   const undecodable =
     input.schemas === undefined
       ? undefined
@@ -99,7 +89,8 @@ export async function buildSnapshot(input: SnapshotInput): Promise<SnapshotOutpu
   for (const { description, content } of contents) {
     const { id } = description;
     const { key, set } = await refine(content, undecodable?.get(id));
-    sets.use(key, set);
+    if (!sets.has(key)) sets.set(key, set);
+    used.add(key);
     const server = snapshotServer(description, input.advertised?.get(id), content, key);
     servers.push(input.unread?.has(id) === true ? { ...server, unread: true } : server);
     for (const source of content.sources) sources.add(source);
@@ -118,7 +109,7 @@ export async function buildSnapshot(input: SnapshotInput): Promise<SnapshotOutpu
       source: sources.size === 2 ? 'both' : ([...sources][0] ?? 'discovery'),
     },
     servers: servers.sort((one, other) => (one.id < other.id ? -1 : 1)),
-    servedSets: sets.sets(),
+    servedSets: Object.fromEntries([...sets].filter(([key]) => used.has(key))),
     apiServices,
     customResourceGroups,
   };
@@ -161,20 +152,6 @@ function snapshotServer(
   };
 }
 
-/** The sets of one snapshot. What the previous one has stands first, so that the others are sent as what differs from it. */
-function createSetCollection(previous: Snapshot | undefined) {
-  const known = new Map(Object.entries(previous?.servedSets ?? {}));
-  const used = new Set<string>();
-  return {
-    use(key: string, set: ServedSet): void {
-      if (!known.has(key)) known.set(key, set);
-      used.add(key);
-    },
-    sets: (): Readonly<Record<string, ServedSet>> =>
-      Object.fromEntries([...known].filter(([key]) => used.has(key))),
-  };
-}
-
 interface Refined {
   readonly from: readonly unknown[];
   readonly key: string;
@@ -210,15 +187,6 @@ function refineBy(shared: ReadonlySet<string>) {
   };
 }
 
-interface ServerKnowledge {
-  readonly id: string;
-  readonly departedAt?: number | undefined;
-  readonly reading: ServerReading | undefined;
-  readonly known: LastKnownServer | undefined;
-  readonly storageVersions: ServedSet['storageVersions'] | undefined;
-  readonly schemas: ServedSet['schemas'];
-}
-
 interface ServerContent {
   readonly set: ServedSet;
   /** These stand in place of those of the set. */
@@ -236,12 +204,23 @@ interface ServerContent {
  * @returns `undefined` if nothing is known of the server
  */
 function serverContent(
-  knowledge: ServerKnowledge,
+  { id, departedAt }: ServerDescription,
+  input: SnapshotInput,
   warn: (warning: string) => void,
 ): ServerContent | undefined {
-  const { id, departedAt, reading, known, storageVersions } = knowledge;
+  const known = lastKnown(input.previous, id);
+  const reading = input.readings.get(id);
+  const storageVersions = input.storageVersions?.get(id);
+  const schemas = input.schemas?.get(id);
   // A departed server that can be read is back.
-  if (reading?.ok === true) return readContent(knowledge, reading, warn);
+  if (reading?.ok === true) {
+    return {
+      ...readContent(id, known, reading, warn),
+      schemas,
+      stale: false,
+      sources: storageVersions === undefined ? ['discovery'] : ['discovery', 'storageversions'],
+    };
+  }
   const reason = reading === undefined ? 'not read yet' : reading.reason;
   // An earlier reading is the better source: it has subresources, and resources that are not stored.
   if (departedAt === undefined && storageVersions !== undefined && known?.set.discovery === undefined) {
@@ -267,10 +246,10 @@ function serverContent(
       : `server ${id} has departed: its resources stay known, without a server, until it is back or the grace period ends`,
   );
   const { server, set } = known;
-  const { schemas } = knowledge;
+  const { openapiV3 } = set;
   return {
     set,
-    openapiV3: set.openapiV3,
+    openapiV3,
     schemas,
     version: server.version,
     stale: true,
@@ -280,10 +259,11 @@ function serverContent(
 }
 
 function readContent(
-  { id, known, storageVersions, schemas }: ServerKnowledge,
+  id: string,
+  known: LastKnownServer | undefined,
   reading: SuccessfulReading,
   warn: (warning: string) => void,
-): ServerContent {
+): Pick<ServerContent, 'set' | 'openapiV3' | 'version'> {
   if (reading.openApi.kind === 'failed') {
     warn(`the OpenAPI v3 index of server ${id} is unknown: ${reading.openApi.reason}`);
   }
@@ -294,10 +274,7 @@ function readContent(
     set,
     openapiV3:
       openApi.kind === 'failed' ? known?.set.openapiV3 : openApi.kind === 'read' ? openApi.paths : undefined,
-    schemas,
     // A server that reports another version now is no longer of the known one.
     version: versionIssue === undefined ? (version ?? known?.server.version) : undefined,
-    stale: false,
-    sources: storageVersions === undefined ? ['discovery'] : ['discovery', 'storageversions'],
   };
 }

@@ -194,14 +194,15 @@ function schemaStructure(schema: unknown, textOf: (name: string) => string, dept
   const given = objectOf(schema);
   const inner = (value: unknown) => schemaStructure(value, textOf, depth + 1);
   const members: [string, string][] = [];
+  const addSet = (key: string, items: readonly unknown[], textOfItem: (item: unknown) => string) => {
+    const texts = sorted(items.map(textOfItem));
+    if (texts.length > 0) members.push([key, `[${texts}]`]);
+  };
   for (const key of values) {
     const value = given[key];
     if (value !== undefined && value !== false) members.push([key, canonicalJson(value)]);
   }
-  for (const key of sets) {
-    const texts = sorted(listOf(given[key]).map(canonicalJson));
-    if (texts.length > 0) members.push([key, `[${texts}]`]);
-  }
+  for (const key of sets) addSet(key, listOf(given[key]), canonicalJson);
   for (const [key, implied] of Object.entries(impliedTypes)) {
     const value = given[key];
     if (value !== undefined && value !== implied) members.push([key, canonicalJson(value)]);
@@ -219,19 +220,11 @@ function schemaStructure(schema: unknown, textOf: (name: string) => string, dept
   const fields = properties === undefined ? [] : Object.entries(objectOf(properties));
   if (fields.length > 0)
     members.push(['properties', object(fields.map(([name, field]) => [name, inner(field)]))]);
-  for (const key of ['anyOf', 'oneOf']) {
-    const texts = sorted(listOf(given[key]).map(inner));
-    if (texts.length > 0) members.push([key, `[${texts}]`]);
-  }
+  for (const key of ['anyOf', 'oneOf']) addSet(key, listOf(given[key]), inner);
   const strategies = given['x-kubernetes-patch-strategy'];
-  if (typeof strategies === 'string') {
-    members.push([
-      'x-kubernetes-patch-strategy',
-      `[${sorted(strategies.split(',')).map((each) => JSON.stringify(each))}]`,
-    ]);
-  }
-  const rules = sorted(listOf(given['x-kubernetes-validations']).map(ruleText));
-  if (rules.length > 0) members.push(['x-kubernetes-validations', `[${rules}]`]);
+  if (typeof strategies === 'string')
+    addSet('x-kubernetes-patch-strategy', strategies.split(','), canonicalJson);
+  addSet('x-kubernetes-validations', listOf(given['x-kubernetes-validations']), ruleText);
   const all = sorted([...referenceOf(given, textOf), ...listOf(given['allOf']).map(inner)]);
   const [only] = all;
   if (only !== undefined && all.length === 1 && members.length === 0) return only;

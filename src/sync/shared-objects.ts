@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { groupVersionString, parseStorageVersionName } from '../apimachinery/group-version.ts';
-import { createTimeSlice, type TimeSlice } from '../runtime/time.ts';
+import { createTimeSlice } from '../runtime/time.ts';
 import { quoted } from '../runtime/validation.ts';
 import type { ServedSet, Snapshot, SnapshotApiService } from '../snapshot/format/schema.ts';
 import { customResourceGroup, apiService as snapshotApiService } from '../snapshot/format/schema.ts';
@@ -115,36 +115,30 @@ export async function excludeGroupVersions(
 ): Promise<ServedSet> {
   if (excluded.size === 0) return set;
   const slice = createTimeSlice();
-  const storageVersions: [string, readonly string[]][] = [];
-  for (const [name, versions] of Object.entries(set.storageVersions)) {
-    const left = versions.filter((version) => !isExcluded(name, version, excluded));
-    if (left.length > 0) storageVersions.push([name, left]);
-    await slice.rest();
+  type ByName<Versions> = Readonly<Record<string, Versions>>;
+  type IsKept = (version: string) => boolean;
+  async function kept<Versions extends object>(
+    byName: ByName<Versions>,
+    keep: (versions: Versions, isKept: IsKept) => Versions,
+  ): Promise<ByName<Versions>> {
+    const entries: [string, Versions][] = [];
+    for (const [name, versions] of Object.entries(byName)) {
+      const group = parseStorageVersionName(name)?.group;
+      const isKept: IsKept = (version) =>
+        group === undefined || !excluded.has(groupVersionString(group, version));
+      const left = keep(versions, isKept);
+      if (Object.keys(left).length > 0) entries.push([name, left]);
+      await slice.rest();
+    }
+    return Object.fromEntries(entries);
   }
+  const entriesKept = <Value>(versions: ByName<Value>, isKept: IsKept): ByName<Value> =>
+    Object.fromEntries(Object.entries(versions).filter(([version]) => isKept(version)));
   const { subresources, schemas } = set;
   return {
     ...set,
-    storageVersions: Object.fromEntries(storageVersions),
-    ...(subresources && { subresources: await withoutExcluded(subresources, excluded, slice) }),
-    ...(schemas && { schemas: await withoutExcluded(schemas, excluded, slice) }),
+    storageVersions: await kept(set.storageVersions, (versions, isKept) => versions.filter(isKept)),
+    ...(subresources && { subresources: await kept(subresources, entriesKept) }),
+    ...(schemas && { schemas: await kept(schemas, entriesKept) }),
   };
-}
-
-async function withoutExcluded<Value>(
-  byName: Readonly<Record<string, Readonly<Record<string, Value>>>>,
-  excluded: ReadonlySet<string>,
-  slice: TimeSlice,
-): Promise<Record<string, Readonly<Record<string, Value>>>> {
-  const kept: [string, Readonly<Record<string, Value>>][] = [];
-  for (const [name, versions] of Object.entries(byName)) {
-    const left = Object.entries(versions).filter(([version]) => !isExcluded(name, version, excluded));
-    if (left.length > 0) kept.push([name, Object.fromEntries(left)]);
-    await slice.rest();
-  }
-  return Object.fromEntries(kept);
-}
-
-function isExcluded(name: string, version: string, excluded: ReadonlySet<string>): boolean {
-  const parsed = parseStorageVersionName(name);
-  return parsed !== undefined && excluded.has(groupVersionString(parsed.group, version));
 }
