@@ -49,27 +49,27 @@ function syncHealth(
   status: () => SyncStatus | undefined,
   clock: () => number,
 ): { readonly livez: readonly HealthCheck[]; readonly readyz: readonly HealthCheck[] } {
-  const check = (
-    name: string,
-    issueOf: (now: SyncStatus | undefined) => string | undefined,
-  ): HealthCheck => ({
-    name,
-    check: () => issueOf(status()),
-  });
-  const rounds = check('rounds', (now) => {
-    if (now?.lastRoundAt === undefined) return 'no round has ended yet';
-    const age = clock() - now.lastRoundAt;
+  const rounds = (): string | undefined => {
+    const lastRoundAt = status()?.lastRoundAt;
+    if (lastRoundAt === undefined) return 'no round has ended yet';
+    const age = clock() - lastRoundAt;
     return age > longestWithoutRound ? `the last round ended ${Math.round(age / 1000)} s ago` : undefined;
-  });
-  const servers = check('servers', (now) => {
-    const isRead = now?.servers.some(({ state }) => state === 'current') === true;
-    return isRead ? undefined : 'no API server can be read';
-  });
-  const deliveries = check('deliveries', (now) => {
-    const isHeld = now?.targets.some(({ heldGeneration }) => heldGeneration !== undefined) === true;
-    return isHeld ? undefined : 'no target holds the snapshot';
-  });
-  return { livez: [ping], readyz: [ping, rounds, servers, deliveries] };
+  };
+  const servers = () =>
+    status()?.servers.some(({ state }) => state === 'current') ? undefined : 'no API server can be read';
+  const deliveries = () =>
+    status()?.targets.some(({ heldGeneration }) => heldGeneration !== undefined)
+      ? undefined
+      : 'no target holds the snapshot';
+  return {
+    livez: [ping],
+    readyz: [
+      ping,
+      { name: 'rounds', check: rounds },
+      { name: 'servers', check: servers },
+      { name: 'deliveries', check: deliveries },
+    ],
+  };
 }
 
 type SyncMetrics = ReturnType<typeof createSyncMetrics>;

@@ -123,17 +123,10 @@ function checkSyncOptions(options: SyncOptions): void {
  * @example
  * ```ts
  * const stop = new AbortController();
- * const running = runSync(
- *   {
- *     servers: [apiServer],
- *     routers: [{ url: routerUrl }],
- *     certificateAuthorities,
- *     clientCertificate,
- *     signingKey: privateJwk,
- *   },
- *   stop.signal,
- * );
- *
+ * const routers = [{ url: routerUrl }];
+ * const signingKey = privateJwk;
+ * const options = { servers: [apiServer], routers, certificateAuthorities, clientCertificate, signingKey };
+ * const running = runSync(options, stop.signal);
  * stop.abort();
  * await running;
  * ```
@@ -161,16 +154,10 @@ export async function runSync(
  *
  * @example
  * ```ts
- * const { ok, deliveries } = await syncOnce(
- *   {
- *     servers: [apiServer],
- *     routers: [{ url: routerUrl }],
- *     certificateAuthorities,
- *     clientCertificate,
- *     signingKey: privateJwk,
- *   },
- *   signal,
- * );
+ * const routers = [{ url: routerUrl }];
+ * const signingKey = privateJwk;
+ * const options = { servers: [apiServer], routers, certificateAuthorities, clientCertificate, signingKey };
+ * const { ok, deliveries } = await syncOnce(options, signal);
  * console.log(ok, deliveries.length); // true 1
  * ```
  */
