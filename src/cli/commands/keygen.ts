@@ -64,7 +64,7 @@ export async function generateKeyFiles(directory: string, algorithm: SnapshotAlg
     await makeDirectory(resolve(directory));
     const known = await readPublicKeys(publicPath);
     // Never over another one: checking first and writing later would leave a gap for another run to fall into.
-    await writeNewFile(privatePath, jsonText(privateJwk));
+    await writeNewFile(privatePath, temporaryFor(privatePath), jsonText(privateJwk));
     try {
       // Routers may read the file at any moment: they see the old one or the new one, whole.
       const keys = jsonText({ keys: [...known, publicJwk] });

@@ -41,8 +41,8 @@ test('a file that takes the place of another one has the mode and the owner that
 test('a new file never takes the place of another one, and nothing is left beside it', async (context) => {
   const directory = await temporaryDirectory(context);
   const path = join(directory, 'key');
-  await writeNewFile(path, 'first');
-  await assert.rejects(writeNewFile(path, 'second'), { code: 'EEXIST' });
+  await writeNewFile(path, `${path}.tmp`, 'first');
+  await assert.rejects(writeNewFile(path, `${path}.tmp`, 'second'), { code: 'EEXIST' });
   assert.equal(await readFile(path, 'utf8'), 'first');
   assert.equal((await stat(path)).mode & 0o777, 0o600);
   assert.deepEqual(await readdir(directory), ['key']);

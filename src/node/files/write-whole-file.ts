@@ -1,4 +1,4 @@
-import { open, rename, rm, stat } from 'node:fs/promises';
+import { link, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 /** The default mode: files of a router have addresses and versions of the control plane, or keys. */
@@ -34,9 +34,14 @@ export async function replaceFile(
   await syncDirectory(dirname(path));
 }
 
-/** For a file that must not be there yet. @throws `EEXIST` if there is a file under the name */
-export async function writeNewFile(path: string, text: string): Promise<void> {
-  await writeSynced(path, text, ownerOnly);
+/** For a file that must not be there yet, whole as well. @throws `EEXIST` if there is a file under the name */
+export async function writeNewFile(path: string, temporaryPath: string, text: string): Promise<void> {
+  await writeSynced(temporaryPath, text, ownerOnly);
+  try {
+    await link(temporaryPath, path);
+  } finally {
+    await rm(temporaryPath, { force: true });
+  }
   await syncDirectory(dirname(path));
 }
 
