@@ -139,7 +139,7 @@ describe('the launcher of an installed package', () => {
     for (const [file, ...words] of [
       ['main.js', 'doctor', '--server-id=a b'],
       ['serve.cjs', 'serve', '--server-id=a b'],
-      ['status.cjs', 'status', '-o', 'wide'],
+      ['status.cjs', 'status', '-o', 'json'],
       ['explain.cjs', 'explain', '--server-id=a b'],
     ] as const) {
       await writeFile(

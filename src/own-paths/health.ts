@@ -6,12 +6,7 @@ import { rerouteMarkHeader } from '../request/headers.ts';
 import type { HandlerEnvironment } from '../request/router.ts';
 import { type Logger, silentLogger } from '../runtime/logger.ts';
 import { lacksOwnServer, oldSnapshotWarnings, type RouterStatusOptions } from './status/router-status.ts';
-import {
-  type CredentialFiles,
-  type EmbeddedSyncStatus,
-  expiryWarnings,
-  reloadWarnings,
-} from './status/status-sources.ts';
+import type { EmbeddedSyncStatus } from './status/status-sources.ts';
 
 /** As in the path, and as in the `type` of Kubernetes' health metrics. */
 export type HealthEndpoint = 'livez' | 'readyz' | 'healthz';
@@ -74,7 +69,7 @@ function respond(endpoint: string, { healthy, body, failures }: HealthReport, lo
 export interface RouterHealthOptions
   extends Pick<MixedVersionProxyOptions, 'routingTable' | 'enabled' | 'clock'>,
     Omit<ServersCheckOptions, 'health'>,
-    Pick<RouterStatusOptions, 'credentialFiles' | 'embeddedSync'> {
+    Pick<RouterStatusOptions, 'embeddedSync'> {
   /** Default: no server is probed, and none makes the router unready. */
   readonly health?: ServersCheckOptions['health'] | undefined;
   readonly isShuttingDown?: (() => boolean) | undefined;
@@ -83,28 +78,14 @@ export interface RouterHealthOptions
 export function routerHealthChecks(
   options: RouterHealthOptions,
 ): Readonly<Record<HealthEndpoint, readonly HealthCheck[]>> {
-  const { health, credentialFiles, isShuttingDown } = options;
+  const { health, isShuttingDown } = options;
   const readyz = [
     ping,
     snapshotCheck(options),
     ...(health === undefined ? [] : [serversCheck({ ...options, health })]),
-    ...(credentialFiles === undefined ? [] : [filesCheck(credentialFiles)]),
     ...(isShuttingDown === undefined ? [] : [shutdownCheck(isShuttingDown)]),
   ];
   return { livez: [ping], readyz, healthz: readyz };
-}
-
-/** Never fails, and has no details, since everyone may ask. */
-function filesCheck(files: CredentialFiles): HealthCheck {
-  return {
-    name: 'files',
-    check: () => undefined,
-    warning() {
-      return reloadWarnings(files).length + expiryWarnings(files).length > 0
-        ? 'a file is not in use as it is now, or a certificate has expired: the status names it'
-        : undefined;
-    },
-  };
 }
 
 interface ServersCheckOptions extends Pick<MixedVersionProxyOptions, 'local'> {

@@ -233,10 +233,9 @@ describe('warnings of several routers', () => {
       text,
       /Warnings:\n {2}all routers: node-1 cannot decode flowschemas\n {2}10\.0\.0\.2:7443: a file is late\n/,
     );
-    const plain = { isWide: false, isColored: false };
     const [first] = routers;
     assert.ok(first?.status);
-    const single = statusText(first.status, Date.now(), plain);
+    const single = statusText(first.status, Date.now(), false);
     assert.match(single, /Warnings:\n {2}node-1 cannot decode flowschemas\n/);
   });
 });

@@ -1,9 +1,9 @@
 import type * as v from 'valibot';
-import { boolean, choice, section, setting } from '../../node/configuration/setting-types.ts';
+import { boolean, section, setting } from '../../node/configuration/setting-types.ts';
 import { readFlags } from '../settings/read-settings.ts';
 import type { Command } from '../terminal/command.ts';
 import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
-import { jsonText } from '../terminal/structured-text.ts';
+import { jsonText, outputSetting } from '../terminal/structured-text.ts';
 import { readStatus } from './ask-router.ts';
 import { readAllRouters, readRouters } from './read-routers.ts';
 import {
@@ -21,26 +21,22 @@ const flags = section('Flags:', {
     description:
       'Ask the routers of the other servers as well: where they advertise an address (--advertise-address), else on the same port at the hosts of their servers. Exits with 1 when a router is not known: then name all with --server, without --all.',
   }),
-  output: setting('output', choice('text', 'wide', 'json'), {
-    short: 'o',
-    default: 'text',
-    description: "Form of the output; json holds the routers' own responses.",
-  }),
+  output: outputSetting,
 });
 
 type StatusOptions = v.InferOutput<typeof flags>;
 
 export const statusCommand: Command = {
   description:
-    'Show what a running router knows: whether it is ready, its servers with version and health, which groups they serve differently, its snapshot, and what needs attention. Several routers: a row each, and whether they agree. Exits with 1 unless all are ready and agree. RBAC must allow the caller the path (ClusterRole mixed-version-proxy-monitor).',
+    'Show what a running router knows: whether it is ready, its servers with version and health, what they serve differently, its snapshot, and what needs attention. Several routers: a row each, and whether they agree. Exits with 1 unless all are ready and agree. RBAC must allow the caller the path (ClusterRole mixed-version-proxy-monitor).',
   examples: [
     {
       comment: 'As the user of a kubeconfig; the router is the server that it names.',
       line: 'status --kubeconfig admin.conf',
     },
     {
-      comment: 'One router of several, with every resource that differs.',
-      line: ['status --kubeconfig admin.conf', '--server https://10.0.0.1:7443 -o wide'],
+      comment: 'One router of several.',
+      line: ['status --kubeconfig admin.conf', '--server https://10.0.0.1:7443'],
     },
     {
       comment: 'Whether the routers of all servers are ready and agree.',
@@ -79,11 +75,7 @@ async function statusOutput(
   const status = await readStatus(connection);
   const isGood = status.readiness.ready;
   if (output === 'json') return { text: jsonText(status), isGood };
-  const text = statusText(status, context.clock(), {
-    isWide: output === 'wide',
-    isColored: context.outputTakesColor,
-  });
-  return { text, isGood };
+  return { text: statusText(status, context.clock(), context.outputTakesColor), isGood };
 }
 
 async function routersOutput(

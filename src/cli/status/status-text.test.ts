@@ -7,8 +7,10 @@ import { statusOf, statusView } from '../../../test/support/status-view.ts';
 import type { RouterStatus } from '../../own-paths/status/status-schema.ts';
 import { statusText } from './status-text.ts';
 
+/** With each text on a line of its own. */
+const unwrapped = (text: string) => text.replaceAll(/\n {4,}/g, ' ');
+
 describe('the text of status', () => {
-  const plain = { isWide: false, isColored: false };
   const now = Date.parse('2026-01-01T00:05:00Z');
   const status: RouterStatus = {
     ...statusView(null),
@@ -56,16 +58,16 @@ describe('the text of status', () => {
 
   it('says of an own snapshot, by the word that rows of routers have, when a server was last read', () => {
     const read = { source: 'reader.kubeconfig', lastReadAt: '2026-01-01T00:04:56Z', servers: [] };
-    const text = statusText({ ...status, embeddedSync: read }, now, plain);
+    const text = statusText({ ...status, embeddedSync: read }, now, false);
     assert.match(text, /^Snapshot: +generation 42, own, /m);
     assert.match(text, /^Read by: +this router, by reader\.kubeconfig, last 4 s ago$/m);
     const none = { ...status, served: null, snapshot: null, embeddedSync: { ...read, lastReadAt: null } };
-    const unread = statusText(none, now, plain);
+    const unread = statusText(none, now, false);
     assert.match(unread, /^Read by: +this router, by reader\.kubeconfig: no server has been read yet$/m);
   });
 
   it('says which certificate or token expires first', () => {
-    const text = statusText(status, now, plain);
+    const text = statusText(status, now, false);
     assert.match(text, /^Expires: +in 18 days: CN=sync in \/etc\/reader\.kubeconfig \(--kubeconfig\)$/m);
   });
 
@@ -77,45 +79,27 @@ describe('the text of status', () => {
       readiness: { ready: false, failures },
       warnings: [cause, 'another one'].map((message) => ({ message, see: null })),
     };
-    const text = statusText(unready, now, { ...plain, isWide: true });
+    const text = unwrapped(statusText(unready, now, false));
     assert.equal(text.split(cause).length, 2, text);
     assert.match(text, /^Warnings:\n {2}another one$/m);
   });
 
   it('tells of age, expiry, health and warnings', () => {
-    const text = statusText(status, now, plain);
+    const text = statusText(status, now, false);
     assert.match(text, /^Snapshot: +generation 42, pushed, 5 min 0 s old$/m);
     assert.match(text, /^Healthy: +0 of 1$/m);
     assert.match(text, /unreachable 2 min 0 s +stale/);
-    const wide = statusText(status, now, { ...plain, isWide: true });
-    assert.match(wide, /unreachable 2 min 0 s +10\.0\.0\.1:6443 +its router +stale/);
     assert.match(text, /Warnings:\n {2}--tls-cert-file/);
   });
 
   it('tells of a server that has departed, and when', () => {
     const servers = status.servers.map((server) => ({ ...server, departedAt: '2026-01-01T00:03:00Z' }));
-    const text = statusText({ ...status, servers }, now, plain);
+    const text = statusText({ ...status, servers }, now, false);
     assert.match(text, / departed 2 min 0 s ago$/m);
     assert.doesNotMatch(text, /,stale| stale$/m);
     const healthy = servers.map((server) => ({ ...server, health: { ...server.health, status: 'healthy' } }));
-    const gone = statusText({ ...status, servers: healthy }, now, plain);
+    const gone = statusText({ ...status, servers: healthy }, now, false);
     assert.match(gone, /^Healthy: +0 of 1$/m);
-  });
-
-  it('says when no version has a majority', () => {
-    const preferredVersion = {
-      configured: 'majority',
-      minor: '1.25',
-      coming: null,
-      enforcementDiffers: false,
-    };
-    const version = (preferredOf: RouterStatus['servers']) =>
-      statusText({ ...status, preferredVersion, servers: [...preferredOf] }, now, plain);
-    const up = { status: 'healthy', cause: null, since: null };
-    const servers = status.servers.map((server) => ({ ...server, health: up }));
-    const others = servers.map((server) => ({ ...server, id: 'other', version: 'v1.24.0' }));
-    assert.match(version(servers), /^Version: +1\.25 \(most servers\) gets requests for /m);
-    assert.match(version([...servers, ...others]), /^Version: +1\.25 \(no majority, so the newest\) /m);
   });
 
   it('names the version that answers while no server of the preferred one is healthy', () => {
@@ -130,7 +114,7 @@ describe('the text of status', () => {
     };
     const version = (servers: RouterStatus['servers']) => {
       const preferring = { ...status, servers, preferredVersion };
-      const text = statusText(preferring, now, { ...plain, isWide: true });
+      const text = unwrapped(statusText(preferring, now, false));
       return /^Version: +(.*)$/m.exec(text)?.[1];
     };
     const of = (minor: number, changes: Partial<RouterStatus['servers'][number]> = {}) => ({
@@ -163,7 +147,7 @@ describe('the text of status', () => {
   it('counts servers that have departed apart', () => {
     const departedAt = '2026-01-01T00:03:00Z';
     const text = (servers: Parameters<typeof snapshotOf>[0]) =>
-      statusText(statusOf(snapshotOf(servers)), now, plain);
+      statusText(statusOf(snapshotOf(servers)), now, false);
     const left = { version: 'v1.36.0', serves: ['v1/pods'], departedAt };
     const there = { version: 'v1.25.0', serves: ['v1/pods'] };
     assert.match(text({ a: there, b: left }), /^Servers: +1, all alike: 1 v1\.25\.0; 1 departed$/m);
@@ -171,25 +155,37 @@ describe('the text of status', () => {
   });
 
   it('has colours where they are asked for, and says the same without', () => {
-    const colored = statusText(status, now, { ...plain, isColored: true });
+    const colored = statusText(status, now, true);
     assert.ok(colored.includes('\u001b[31munreachable 2 min 0 s\u001b[39m'));
-    assert.equal(stripVTControlCharacters(colored), statusText(status, now, plain));
+    assert.equal(stripVTControlCharacters(colored), statusText(status, now, false));
   });
 
   it('lets no router steer the terminal', () => {
-    assert.ok(!statusText(status, now, plain).includes('\u001b'));
+    assert.ok(!statusText(status, now, false).includes('\u001b'));
   });
 
-  it('has the names of machines in place of IDs, and in the wide form both', () => {
+  it('has the names of machines in place of IDs', () => {
     const [server] = status.servers;
     assert.ok(server !== undefined);
     const nameless = { ...server, id: 'endpoint-10-0-0-2-6443' };
     const both = { ...status, servers: [{ ...server, hostname: 'cp-1' }, nameless] };
-    assert.match(statusText(both, now, plain), /^cp-1 +v1\.25\.16 /m);
-    const wide = statusText(both, now, { ...plain, isWide: true });
-    assert.match(wide, /^SERVER +ID +VERSION /m);
-    assert.match(wide, /^cp-1 +apiserver-2hb4bhxhxpo2wt5sc7ilxj7wxa +v1\.25\.16 /m);
-    assert.match(wide, /^endpoint-10-0-0-2-6443 +endpoint-10-0-0-2-6443 +v1\.25\.16 /m);
+    const text = statusText(both, now, false);
+    assert.match(text, /^cp-1 +v1\.25\.16 /m);
+    assert.match(text, /^endpoint-10-0-0-2-6443 +v1\.25\.16 /m);
+  });
+
+  it('names what differs by group, and of very much only a part', () => {
+    const text = (count: number) => {
+      const serves = Array.from({ length: count }, (_, index) => `apps/v1/things${index}`);
+      const servers = { a: { serves: ['v1/pods'], version: 'v1.25.0' }, b: { serves, version: 'v1.36.0' } };
+      return statusText(statusOf(snapshotOf(servers)), now, false);
+    };
+    assert.match(
+      text(1),
+      /^RESOURCE +v1\.25\.0 +v1\.36\.0\ncore\n {2}v1 pods +yes +-\napps\n {2}v1 things0 +- +yes\n/m,
+    );
+    assert.match(text(80), /^81 resources in all: -o json, and the status page, have each$/m);
+    assert.doesNotMatch(text(20), /in all/);
   });
 
   it('fits 80 columns, with three versions, hashed IDs and long warnings', () => {
@@ -218,7 +214,7 @@ describe('the text of status', () => {
         ],
       },
       now,
-      plain,
+      false,
     );
     for (const line of text.split('\n')) assert.ok(line.length <= 80, line);
     for (const version of ['v1.34.0-rc.1', 'v1.36.0-rc.1']) assert.ok(text.includes(version));
@@ -238,7 +234,7 @@ describe('the text of status', () => {
           servers: servers.map((one, index) => (index === 0 ? { ...one, health: first } : one)),
         },
         now,
-        { ...plain, isWide: true },
+        false,
       );
     assert.match(
       text(up),
@@ -249,6 +245,6 @@ describe('the text of status', () => {
 
   it('says so when all servers serve the same', () => {
     const alike = snapshotOf({ a: ['v1/pods'], b: ['v1/pods'] });
-    assert.match(statusText(statusOf(alike), now, plain), /All servers serve the same 1 resource\./);
+    assert.match(statusText(statusOf(alike), now, false), /All servers serve the same 1 resource\./);
   });
 });

@@ -21,24 +21,16 @@ import { durationText } from '../../runtime/duration-text.ts';
 import { countOf, type Line, renderLines, type Segment, type Style } from '../terminal/styled-text.ts';
 import { headings, labelledTexts, list, narrow, separated, textTable } from './text-table.ts';
 
-interface StatusTextOptions {
-  /** Every resource that differs, in place of a count for each group; IDs and addresses of servers; as wide as it takes. */
-  readonly isWide: boolean;
-  readonly isColored: boolean;
-}
-
 const namedResources = 5;
+/** Rows of what differs: the page and `-o json` have all. */
+const shownRows = 60;
+
 /**
- * The report as text: the router, whether it is ready, its servers, which groups they serve differently, and what
- * needs attention. Fits 80 columns, but for the wide form. Pure.
+ * The report as text: the router, whether it is ready, its servers, what they serve differently, and what needs
+ * attention. Fits 80 columns. Pure.
  * @param now milliseconds since the epoch
  */
-export function statusText(
-  status: RouterStatus,
-  now: number,
-  { isWide, isColored }: StatusTextOptions,
-): string {
-  const width = isWide ? Number.POSITIVE_INFINITY : narrow;
+export function statusText(status: RouterStatus, now: number, isColored: boolean): string {
   const hostnames = hostnamesOf(status);
   const sections: readonly (readonly Line[])[] = [
     labelledTexts(
@@ -53,16 +45,15 @@ export function statusText(
         ['Down:', unservedLine(status)],
         ['Expires:', expiryLine(status, now)],
       ],
-      width,
+      narrow,
     ),
-    status.servers.length === 0 ? [] : textTable(serverRows(status, hostnames, now, isWide)),
-    status.served === null ? [] : differences(status.served, isWide),
+    status.servers.length === 0 ? [] : textTable(serverRows(status, hostnames, now)),
+    status.served === null ? [] : differences(status.served),
     list(
       'Warnings',
       furtherWarnings(status).map(({ message }) => withDisplayNames(message, hostnames)),
-      width,
+      narrow,
     ),
-    isWide ? foundSettings(status) : [],
   ];
   return renderLines(separated(sections), isColored);
 }
@@ -121,12 +112,6 @@ function snapshotLine({ snapshot, embeddedSync }: RouterStatus, now: number): Se
   return old ? { text, style: 'warning' } : text;
 }
 
-function foundSettings({ found }: RouterStatus): readonly Line[] {
-  if (found.length === 0) return [];
-  const lines = found.map(({ flag, value, source }) => [`  ${flag}=${value}: ${source}`]);
-  return [[{ text: 'Found, not given:', style: 'heading' }], ...lines];
-}
-
 function readByLine({ embeddedSync }: RouterStatus, now: number): string | undefined {
   if (embeddedSync === null) return undefined;
   const { source, lastReadAt } = embeddedSync;
@@ -161,26 +146,16 @@ export function healthyCount({ servers }: RouterStatus): Segment {
   return { text: `${healthy} of ${servers.length}`, style: healthy < servers.length ? 'bad' : 'good' };
 }
 
-const addressSourceText: Readonly<Record<string, string>> = {
-  lease: 'Lease',
-  endpointslice: 'EndpointSlice',
-  advertised: 'its router',
-  listed: 'by hand',
-};
-
 const healthStyles: Readonly<Partial<Record<string, Style>>> = { healthy: 'good', unhealthy: 'bad' };
 
 function serverRows(
   { servers }: RouterStatus,
   hostnames: Hostnames,
   now: number,
-  isWide: boolean,
 ): readonly (readonly Segment[])[] {
-  // The IDs of kube-apiserver are hashes of the names by which people know the machines.
-  const wideOnly = <Cell>(...cells: readonly Cell[]): readonly Cell[] => (isWide ? cells : []);
   const nameOf = (id: string): string => displayName(id, hostnames);
   const sorted = [...servers].sort((left, right) => compareNames(nameOf(left.id), nameOf(right.id)));
-  const rows = sorted.map(({ id, local, address, addressSource, version, stale, departedAt, health }) => {
+  const rows = sorted.map(({ id, local, address, version, stale, departedAt, health }) => {
     const since = health.since === null ? '' : ` ${durationText(now - Date.parse(health.since))}`;
     const departed = departedAt === null ? '' : `departed ${durationText(now - Date.parse(departedAt))} ago`;
     const marks = [
@@ -192,51 +167,33 @@ function serverRows(
       .join(',');
     return [
       nameOf(id),
-      ...wideOnly(id),
       version === null ? '-' : shortVersion(version),
       styled(`${health.cause ?? health.status}${since}`, healthStyles[health.status]),
-      ...wideOnly(
-        address ?? '-',
-        address === null ? '' : (addressSourceText[addressSource ?? ''] ?? addressSource ?? ''),
-      ),
       styled(marks, stale ? 'warning' : undefined),
     ];
   });
-  const heads = headings(
-    'SERVER',
-    ...wideOnly('ID'),
-    'VERSION',
-    'HEALTH',
-    ...wideOnly('ADDRESS', 'FROM'),
-    '',
-  );
-  return [heads, ...rows];
+  return [headings('SERVER', 'VERSION', 'HEALTH', ''), ...rows];
 }
 
 function styled(text: string, style: Style | undefined): Segment {
   return style === undefined ? text : { text, style };
 }
 
-function differences(served: ServedComparison, isWide: boolean): readonly Line[] {
+function differences(served: ServedComparison): readonly Line[] {
   const { columns, resources, differing } = served;
-  if (countDiffering(served) === 0)
-    return [[`All servers serve the same ${countOf(resources, 'resource')}.`]];
-  const heads = columns.map(columnHead);
-  return isWide
-    ? textTable([headings('RESOURCE', ...heads), ...differing.flatMap(resourceRows)])
-    : textTable([headings('GROUP', ...heads), ...differing.map(groupRow)]);
+  const count = countDiffering(served);
+  if (count === 0) return [[`All servers serve the same ${countOf(resources, 'resource')}.`]];
+  const rows = differing.flatMap(groupRows);
+  return [
+    ...textTable([headings('RESOURCE', ...columns.map(columnHead)), ...rows.slice(0, shownRows)]),
+    ...(rows.length > shownRows
+      ? [[`${count} resources in all: -o json, and the status page, have each`]]
+      : []),
+  ];
 }
 
 function columnHead({ version, servers }: ServedComparison['columns'][number]): string {
   return shortVersion(version ?? servers[0] ?? '-');
-}
-
-/** How many of the group's resources that are not everywhere each column serves. */
-function groupRow({ group, rows }: DifferingGroup): readonly string[] {
-  const counts = (rows[0]?.cells ?? []).map(
-    (_, column) => `${rows.filter(({ cells }) => cells[column] === 'served').length} of ${rows.length}`,
-  );
-  return [group === '' ? 'core' : group, ...counts];
 }
 
 const cellText: Readonly<Record<DifferingRow['cells'][number], string>> = {
@@ -245,11 +202,12 @@ const cellText: Readonly<Record<DifferingRow['cells'][number], string>> = {
   unknown: '?',
 };
 
-function resourceRows({ group, rows }: DifferingGroup): readonly (readonly string[])[] {
-  return rows.map(({ version, resource, subresource, cells }) => {
-    const name = subresource === '' ? resource : `${resource}/${subresource}`;
-    return [`${group === '' ? '' : `${group}/`}${version} ${name}`, ...cells.map((cell) => cellText[cell])];
-  });
+function groupRows({ group, rows }: DifferingGroup): readonly (readonly string[])[] {
+  const resources = rows.map(({ version, resource, subresource, cells }) => [
+    `  ${resourceName('', version, resource, subresource)}`,
+    ...cells.map((cell) => cellText[cell]),
+  ]);
+  return [[group === '' ? 'core' : group], ...resources];
 }
 
 function resourceName(group: string, version: string, resource: string, subresource: string): string {

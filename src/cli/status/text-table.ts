@@ -27,7 +27,7 @@ export function textTable(rows: readonly Row[]): readonly Line[] {
 /** Labels with a text each, which is broken where it is longer than the line; without a text the label is left out. */
 export function labelledTexts(
   rows: readonly (readonly [label: string, text: Segment | undefined])[],
-  width = Number.POSITIVE_INFINITY,
+  width = narrow,
 ): readonly Line[] {
   const shown = rows.flatMap(([label, text]) => (text === undefined ? [] : [{ label, text }]));
   const indent = Math.max(...shown.map(({ label }) => label.length)) + gap;
