@@ -1,5 +1,5 @@
 import { morph } from './morph.ts';
-import { elementOf, fetchPart, ResponseError } from './page-elements.ts';
+import { elementOf } from './page-elements.ts';
 import { stopTimes, timeOfDayText, updateTimes } from './times.ts';
 
 /** Milliseconds between two updates, and at most between two attempts while there is no response. */
@@ -41,7 +41,7 @@ export function keepUpToDate(): void {
       // Stopped, not failed.
       if (attempt.signal.aborted) return;
       failures += 1;
-      say('lost', describeFailure(error));
+      say('lost', `Not live: ${error instanceof NotLive ? error.message : 'the router does not respond'}`);
     }
     if (attempt.signal.aborted) return;
     timer = setTimeout(update, Math.min(longestPause, interval * 2 ** Math.min(failures, 10)));
@@ -64,17 +64,24 @@ async function updatePage(signal: AbortSignal): Promise<void> {
   // With the request that the page explains.
   const query = new URLSearchParams(location.search);
   query.set('generation', elementOf('overview', HTMLElement).dataset['generation'] ?? '');
-  const part = await fetchPart(`live?${query}`, signal);
+  const response = await fetch(`live?${query}`, { cache: 'no-store', redirect: 'error', signal });
+  if (!response.ok) {
+    // kubectl proxy has a 500 of its own for a server that is gone.
+    throw new NotLive(
+      `the response is ${response.status}. The router may be down, or not let you in any more`,
+    );
+  }
+  const part = new DOMParser().parseFromString(await response.text(), 'text/html');
   for (const id of ['sections', 'overview', 'explanation']) {
     const next = part.getElementById(id);
-    if (next === null) throw new NotThisPage();
+    // A log-in page, or a router of another release.
+    if (next === null) throw new NotLive('what responds is not this page. Load it again');
     morph(elementOf(id, HTMLElement), next);
   }
   updateTimes();
 }
 
-/** A response with 200 that is something else: a log-in page, or a router of another release. */
-class NotThisPage extends Error {}
+class NotLive extends Error {}
 
 /**
  * What the page shows is not so any more, or nobody knows: colours that say that all is well go (the stylesheet's
@@ -93,16 +100,4 @@ function say(state: 'live' | 'lost' | 'paused', text: string): void {
   const at = timeOfDayText(Number(elementOf('overview', HTMLElement).dataset['now']));
   const line = `Everything below is as of ${at}. It may have changed since.`;
   if (outdated.textContent !== line) outdated.textContent = line;
-}
-
-function describeFailure(error: unknown): string {
-  if (error instanceof NotThisPage) return 'Not live: what responds is not this page. Load it again';
-  if (!(error instanceof ResponseError)) return 'Not live: the router does not respond';
-  const { status, isRouters } = error;
-  if (!isRouters) {
-    return `Not live: something before the router, such as kubectl proxy, responds with ${status}. The router may be down`;
-  }
-  return status === 401 || status === 403
-    ? 'Not live: the router does not let you in any more'
-    : `Not live: the router responds with ${status}`;
 }

@@ -1,6 +1,5 @@
 import { html } from 'hono/html';
 import type { HistoryView, Traffic } from '../../own-paths/history/history-view.ts';
-import type { DecisionReason } from '../../routing/decision.ts';
 import type { VersionColours } from '../wording/display-names.ts';
 import { count, type Markup, nounFor, stackingTable, timeOfDay, versionMarkup } from '../wording/markup.ts';
 
@@ -71,31 +70,9 @@ function rerouted({ rerouted: { requests, reasons } }: HistoryView): Markup {
   if (requests === 0) return html`<p class="muted">Every request went to the local server.</p>`;
   return html`<h3>Not to the local server: ${count(requests, 'request')}</h3>
 <ul class="reasons">${reasons.map(
-    ({ reason, requests: number }) =>
-      html`<li><b>${number}</b> ${reason} <span class="detail">${reasonTexts[reason]}</span></li>`,
+    ({ reason, requests: number }) => html`<li><b>${number}</b> ${reason}</li>`,
   )}</ul>`;
 }
-
-/** What reasons mean, for people; a reason's own name is always shown with it. */
-const reasonTexts: Readonly<Record<DecisionReason, string>> = {
-  NotAResourceRequest: 'It names no resource.',
-  MergedDocument: 'The document is merged from what all servers serve.',
-  AlreadyRerouted: 'A peer has sent it on already, and there is never a second hop.',
-  NoSnapshot: 'There has been no snapshot yet.',
-  ServedLocally: 'The local server serves it.',
-  ExtensionAPIServer: 'An extension API server serves it.',
-  CustomResource: 'It is a custom resource, which every server serves.',
-  ServedByPeer: 'Peers serve it, and the local server does not.',
-  PreferredVersion:
-    'Servers of several versions serve it and differ: it is for the preferred version, or for the next one while no server of that is healthy.',
-  PeerAddressUnknown: 'Peers serve it, but none of them has a usable address.',
-  ServerDeparted: 'The API server that serves it has left, and may come back.',
-  ServerNotKnown:
-    'What an API server serves is not known yet: it was lost, or another process runs it, and it has not been read since.',
-  NotServedByAnyServer: 'No server serves it.',
-  LocalServerDown: 'No local server can serve it, and others can.',
-  FeatureGateDisabled: 'The feature gate is off.',
-};
 
 /** Units of the drawing: a minute is one wide. */
 const height = 40;

@@ -1,4 +1,3 @@
-import { compareServerVersions, minorVersion } from '../../apimachinery/server-version.ts';
 import { type ListedServer, respondingVersion } from '../../own-paths/status/router-status.ts';
 
 interface Preference {
@@ -27,7 +26,7 @@ export function preferenceText(preference: Preference): string | undefined {
 function currentPreferenceText({ enabled, preferredVersion, servers }: Preference): string | undefined {
   if (!enabled || preferredVersion.minor === null) return undefined;
   const { configured, minor, enforcementDiffers } = preferredVersion;
-  const version = preferredVersionText(configured, minor, servers);
+  const version = configured === minor ? minor : `${minor} (${configured})`;
   const what = 'requests for resources that the versions understand differently';
   const responding = respondingVersion(minor, servers);
   if (responding === minor) {
@@ -44,27 +43,4 @@ function currentPreferenceText({ enabled, preferredVersion, servers }: Preferenc
 export function otherVersionText(responding: string): string {
   const version = responding === 'unknown' ? 'a server of unknown version' : responding;
   return `no server of it is healthy: ${version} answers`;
-}
-
-/** The version that is preferred, and by which setting: `1.36 (newest)`. Pure. */
-export function preferredVersionText(
-  configured: string,
-  minor: string,
-  servers: readonly { readonly version: string | null }[],
-): string {
-  if (configured === minor) return minor;
-  return `${minor} (${configured === 'majority' ? majorityText(minor, servers) : configured})`;
-}
-
-/** Of versions with equally many servers the newest is preferred. */
-function majorityText(minor: string, servers: readonly { readonly version: string | null }[]): string {
-  const byMinor = Map.groupBy(servers, ({ version }) => minorVersion(version ?? undefined));
-  const counts = [...byMinor].filter(([known]) => known !== undefined);
-  const most = byMinor.get(minor)?.length ?? 0;
-  // A change of a moment ago does not count yet (`coming`).
-  if (counts.some(([, { length }]) => length > most)) return 'most servers until now';
-  const hasRival = counts.some(([other, { length }]) => other !== minor && length === most);
-  if (!hasRival) return 'most servers';
-  const isNewest = counts.every(([other]) => compareServerVersions(other, minor) <= 0);
-  return `no majority, so the newest${isNewest ? '' : ' of those with most servers'}`;
 }
