@@ -37,7 +37,7 @@ const schema = strict({
   }),
   /** For workerd's generated configuration and the accepted snapshot. Must exist. */
   stateDirectory: text,
-  /** Variables of the router, under the names of `WorkerEnvironment`. */
+  /** Variables of the router, under the names in docs/guides/edge.md. */
   environment: v.optional(texts, {}),
   /** The same from files: for secrets. */
   environmentFiles: v.optional(v.record(v.string(), text), {}),

@@ -33,7 +33,7 @@ export interface StartEdgeOptions {
   /** For its configuration, keys and stored snapshot; must exist. A later start finds the snapshot there. */
   readonly directory: string;
   readonly tls: EdgeTls;
-  /** Variables and secrets, under the names of `WorkerEnvironment`. */
+  /** Variables and secrets, under the names in docs/guides/edge.md. */
   readonly environment: Readonly<Record<string, string>>;
   /** Default: a free one. */
   readonly port?: number | undefined;

@@ -3,10 +3,7 @@ import { WorkerConfigurationError } from '../configuration/configuration.ts';
 import type { DurableObjectState, ExecutionContext } from '../platform/bindings.ts';
 import { createConsoleLogger, type LogLevel, logLevels } from '../platform/console-logger.ts';
 import type { StoredText } from '../snapshot/stored-text.ts';
-import type { WorkerEnvironment } from './environment.ts';
 import type { WorkerApp } from './worker-app.ts';
-
-export type { WorkerEnvironment } from './environment.ts';
 
 /**
  * One object for the whole Worker, which keeps the snapshot. It loads no router, and an isolate that routes loads nothing of
@@ -38,18 +35,14 @@ const isolates = new WeakMap<object, Isolate>();
 
 /** The router on a Workers-compatible runtime (docs/guides/edge.md). */
 export default {
-  async fetch(
-    request: Request,
-    environment: WorkerEnvironment,
-    context: ExecutionContext,
-  ): Promise<Response> {
+  async fetch(request: Request, environment: object, context: ExecutionContext): Promise<Response> {
     const isolate = isolateOf(environment);
     const app = isolate.app ?? (await createIsolateApp(environment, isolate));
     return app instanceof Response ? app : app.fetch(request, context);
   },
 };
 
-function isolateOf(environment: WorkerEnvironment): Isolate {
+function isolateOf(environment: object): Isolate {
   const known = isolates.get(environment);
   if (known !== undefined) return known;
   const isolate: Isolate = {};
@@ -57,10 +50,7 @@ function isolateOf(environment: WorkerEnvironment): Isolate {
   return isolate;
 }
 
-async function createIsolateApp(
-  environment: WorkerEnvironment,
-  isolate: Isolate,
-): Promise<WorkerApp | Response> {
+async function createIsolateApp(environment: object, isolate: Isolate): Promise<WorkerApp | Response> {
   if (isolate.issue === undefined) {
     const logger = loggerOf(environment);
     try {
@@ -81,7 +71,8 @@ async function createIsolateApp(
   );
 }
 
-function loggerOf({ LOG_LEVEL }: WorkerEnvironment) {
-  const level: LogLevel = logLevels.find((each) => each === LOG_LEVEL) ?? 'info';
+function loggerOf(environment: object) {
+  const given = 'LOG_LEVEL' in environment ? environment.LOG_LEVEL : undefined;
+  const level: LogLevel = logLevels.find((each) => each === given) ?? 'info';
   return createConsoleLogger(level);
 }

@@ -4,7 +4,7 @@ import { routerSpeaker, snapshotKeysText } from '../credentials.ts';
 import { tokenVariables } from '../oidc-tokens.ts';
 
 /**
- * The variables of an edge router (`WorkerEnvironment`) for a round of cases.
+ * The variables of an edge router for a round of cases.
  * @param identity how servers are told who calls.
  */
 export function edgeEnvironment(

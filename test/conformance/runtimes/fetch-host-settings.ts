@@ -1,6 +1,6 @@
 /** What the host on Deno or Bun is started with, as JSON in a file. */
 export interface FetchHostSettings {
-  /** Under the names of `WorkerEnvironment`. */
+  /** Under the names in docs/guides/edge.md. */
   readonly environment: Readonly<Record<string, string>>;
   /** PEM. */
   readonly serving: { readonly cert: string; readonly key: string };

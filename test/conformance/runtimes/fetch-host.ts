@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import process from 'node:process';
 import { statusResponse } from '../../../src/apimachinery/status.ts';
-import worker, { type WorkerEnvironment } from '../../../src/edge/worker/index.ts';
+import worker from '../../../src/edge/worker/index.ts';
 import type { FetchHostSettings } from './fetch-host-settings.ts';
 
 interface ServeOptions {
@@ -78,7 +78,7 @@ function refusal({ headers }: Request): Response | undefined {
     : statusResponse('BadRequest', `the header ${joined} holds a comma, or there are several lines of it`);
 }
 
-const environment = { ...settings.environment, DESTINATIONS: { fetch: hostFetch } } as WorkerEnvironment;
+const environment = { ...settings.environment, DESTINATIONS: { fetch: hostFetch } };
 const context = { waitUntil: (promise: Promise<unknown>): void => void promise.catch(() => {}) };
 const handle = async (request: Request): Promise<Response> =>
   refusal(request) ?? (await worker.fetch(request, environment, context));
