@@ -16,11 +16,7 @@ export {
   readClientAuthorities,
 } from './callers/client-certificate.ts';
 export type { RunningRouter, ServeConfig } from './configuration/serve-config.ts';
-export type { DispatcherFor } from './destinations/node-transport.ts';
-export {
-  NodeTransport,
-  type NodeTransportOptions,
-} from './destinations/node-transport.ts';
+export { NodeTransport, type NodeTransportOptions } from './destinations/node-transport.ts';
 export type { TransportCredentials } from './destinations/tls-dialer.ts';
 export { type NodeBindings, NodeInboundRequest, nodeInbound } from './exchange/node-inbound.ts';
 export { createFileSnapshotStore } from './files/file-snapshot-store.ts';

@@ -194,13 +194,13 @@ test('--response-header-timeout: where nobody else could be asked, waiting goes 
 });
 
 test('--goaway-chance: so many HTTP/2 requests are answered and their client sent elsewhere', async (context) => {
-  const draws = [0.5, 0.02, 0.019];
+  const draws = [0.5, 0.02, 0.019, 0.001];
+  context.mock.method(Math, 'random', () => draws.shift() ?? 0);
   const server = createRouterServer({
     fetch: () => new Response('answered'),
     tls: { cert: servingPair.chain, key: servingPair.privateKey },
     clientCertificateOf: () => ({}),
     goawayChance: 0.02,
-    random: () => draws.shift() ?? assert.fail('one draw a request'),
   });
   const { port } = await server.listen(0, '127.0.0.1');
   context.after(() => server.close(0));
@@ -219,4 +219,5 @@ test('--goaway-chance: so many HTTP/2 requests are answered and their client sen
   assert.equal((await raw.outcome(5)).body, 'answered');
   // HTTP/1.1 has no such thing: no draw.
   assert.equal((await ask(port)).body, 'answered');
+  assert.deepEqual(draws, [0.001]);
 });

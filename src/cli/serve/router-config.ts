@@ -131,7 +131,7 @@ export async function routerConfig(
   // Without a local server a router is a gateway, which nobody may become by mistake.
   const isWhole = isGateway || (serverId !== undefined && local !== undefined);
   if (issues.length > 0 || serving === undefined || !isWhole) return { ok: false, issues, warnings };
-  const { routing, peers, health, timeouts } = values;
+  const { peers, health, timeouts } = values;
   const inUse = settings.inUse();
   const config: ServeConfig = {
     settings: values,
@@ -156,7 +156,6 @@ export async function routerConfig(
     assertionKeys,
     snapshotKeys: keys,
     embeddedSync,
-    preferredVersion: routing.preferredVersion,
     peerAddresses: { allowLoopbackPeers: peers.allowLoopback, allowedCidrs: peers.allowedCIDRs },
     timeouts: {
       request: timeouts.request,

@@ -2,7 +2,6 @@ import type { ServerHealthOptions } from '../../health/server-health.ts';
 import type { AssertionKeySet } from '../../identity/assertion/assertion-keys.ts';
 import type { FoundSetting } from '../../own-paths/status/status-sources.ts';
 import type { IdentityHeaderNames } from '../../request/headers.ts';
-import type { PreferredVersion } from '../../routing/decision.ts';
 import type { AddressPolicyOptions } from '../../snapshot/addresses/address-policy.ts';
 import type { AdvertisedBy } from '../../snapshot/addresses/addresses.ts';
 import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';
@@ -103,7 +102,6 @@ export interface ServeConfig {
   readonly snapshotKeys: PinnedKeySet | undefined;
   /** `undefined`: snapshots are pushed. */
   readonly embeddedSync: EmbeddedSyncConfig | undefined;
-  readonly preferredVersion: PreferredVersion;
   readonly peerAddresses: AddressPolicyOptions;
   /** Milliseconds. */
   readonly timeouts: {

@@ -19,7 +19,6 @@ import {
   ExpiryReminder,
   type FileGroup,
   type FileGroupState,
-  FileReloader,
   type WatchedFile,
 } from './credential-watch.ts';
 
@@ -44,7 +43,7 @@ function setup(settle: (disk: Map<string, string>) => void = () => {}) {
     },
   };
   const { logger, lines } = recordingLogger();
-  const reloader = new FileReloader({
+  const reloader = new CredentialWatch({
     logger,
     clock: () => noon,
     read: async (path) => {
@@ -62,7 +61,7 @@ function setup(settle: (disk: Map<string, string>) => void = () => {}) {
 describe('watched files', () => {
   it('are left alone while they do not change', async () => {
     const { reloader, applied, lines, state } = setup();
-    await reloader.check();
+    await reloader.reload();
     assert.deepEqual(applied, []);
     assert.deepEqual(lines, []);
     assert.deepEqual(
@@ -74,8 +73,8 @@ describe('watched files', () => {
   it('are taken together when one of them changes', async () => {
     const { disk, reloader, applied, lines, state } = setup();
     disk.set('/one', 'b').set('/two', 'b');
-    await reloader.check();
-    await reloader.check();
+    await reloader.reload();
+    await reloader.reload();
     assert.deepEqual(applied, ['b']);
     assert.deepEqual(lines, [
       { level: 'info', fields: { files: ['/one', '/two'] }, message: 'Reloaded: the twins' },
@@ -93,7 +92,7 @@ describe('watched files', () => {
   it('that are just being written are looked at once more before anything is said', async () => {
     const { disk, reloader, applied, lines } = setup((files) => files.set('/two', 'b'));
     disk.set('/one', 'b');
-    await reloader.check();
+    await reloader.reload();
     assert.deepEqual(applied, ['b']);
     assert.deepEqual(
       lines.map(({ level }) => level),
@@ -104,12 +103,12 @@ describe('watched files', () => {
   it('that are wrong keep the old in use; each error is said once', async () => {
     const { disk, reloader, applied, lines, state } = setup();
     disk.set('/one', 'b');
-    await reloader.check();
-    await reloader.check();
+    await reloader.reload();
+    await reloader.reload();
     disk.set('/one', 'c');
-    await reloader.check();
+    await reloader.reload();
     disk.delete('/two');
-    await reloader.check();
+    await reloader.reload();
     assert.deepEqual(applied, []);
     assert.deepEqual(
       lines.map(({ level, fields }) => [level, fields['error']]),
@@ -133,23 +132,23 @@ describe('watched files', () => {
   it('are taken once they are right, and right again as they were', async () => {
     const { disk, reloader, applied, lines, state } = setup();
     disk.set('/one', 'b');
-    await reloader.check();
+    await reloader.reload();
     disk.set('/one', 'a');
-    await reloader.check();
+    await reloader.reload();
     assert.equal(state()?.lastError, undefined);
     assert.equal(lines.at(-1)?.message, 'As they were before again: the twins');
     disk.set('/one', 'c').set('/two', 'c');
-    await reloader.check();
+    await reloader.reload();
     assert.deepEqual(applied, ['c']);
   });
 
   it('that are as they were are not told as wrong while they are read', async () => {
     const { disk, reloader, state } = setup();
     disk.set('/one', 'b');
-    await reloader.check();
+    await reloader.reload();
     const differing = () => state()?.files.map(({ differs }) => differs);
     assert.deepEqual(differing(), [true, false]);
-    const checked = reloader.check();
+    const checked = reloader.reload();
     await Promise.resolve();
     assert.deepEqual(differing(), [true, false]);
     await checked;
@@ -165,14 +164,14 @@ describe('watched files', () => {
       apply: (texts) => void applied.push(...texts.values()),
     });
     disk.set('/one', 'b').set('/other', 'y');
-    await reloader.check();
+    await reloader.reload();
     assert.deepEqual(applied, ['y']);
   });
 
   it('are looked at by one at a time, however often it is asked for', async () => {
     const { disk, reloader, applied } = setup();
     disk.set('/one', 'b').set('/two', 'b');
-    await Promise.all([reloader.check(), reloader.check(), reloader.check()]);
+    await Promise.all([reloader.reload(), reloader.reload(), reloader.reload()]);
     assert.deepEqual(applied, ['b']);
   });
 
@@ -180,7 +179,7 @@ describe('watched files', () => {
     context.mock.timers.enable({ apis: ['setInterval'] });
     const path = join(await temporaryDirectory(context), 'one');
     const applied: string[] = [];
-    const watch = new CredentialWatch(recordingLogger().logger);
+    const watch = new CredentialWatch({ logger: recordingLogger().logger });
     const file: WatchedFile = { name: 'one-file', path, text: 'a', isDocument: true };
     watch.add({ name: 'one', files: [file], apply: (texts) => void applied.push(...texts.values()) });
     watch.start();
@@ -207,15 +206,15 @@ it('a Secret as Kubernetes mounts it, a swapped symbolic link, is seen to change
   await symlink(join('..data', 'tls.crt'), path);
   const file: WatchedFile = { name: 'tls-cert-file', path, text: await readFile(path, 'utf8') };
   const applied: string[] = [];
-  const reloader = new FileReloader({ logger: recordingLogger().logger });
+  const reloader = new CredentialWatch({ logger: recordingLogger().logger });
   reloader.add({
     name: 'the certificate',
     files: [file],
     apply: (texts) => void applied.push(...texts.values()),
   });
-  await reloader.check();
+  await reloader.reload();
   await publish('..2', 'new');
-  await reloader.check();
+  await reloader.reload();
   assert.deepEqual(applied, ['new']);
 });
 

@@ -57,8 +57,10 @@ export interface FileGroupState {
   lastError: string | undefined;
 }
 
-interface FileReloaderOptions {
+interface CredentialWatchOptions {
   readonly logger: Logger;
+  /** Credentials that are in no file of a group, looked at as often. */
+  readonly further?: () => Promise<readonly ExpiringCertificate[]>;
   /** Milliseconds since the epoch. Default `Date.now`. */
   readonly clock?: () => number;
   /** UTF-8 text. Default: from disk. */
@@ -70,25 +72,35 @@ interface FileReloaderOptions {
   readonly settle?: () => Promise<void>;
 }
 
+/** Milliseconds between two looks. SIGHUP has files looked at at once. */
+const interval = 10_000;
+
 /**
  * Looks at files from time to time and takes changed ones into use.
  *
  * They are compared by content: notifications miss the swapped symbolic links that Kubernetes mounts Secrets
  * with, and a modification time says nothing where a tool sets it. The files are few and small.
  */
-export class FileReloader {
-  readonly #logger: Logger;
-  readonly #clock: () => number;
-  readonly #read: (path: string) => Promise<string>;
-  readonly #settle: () => Promise<void>;
+export class CredentialWatch {
+  readonly status: CredentialFiles;
+  readonly #options: Required<CredentialWatchOptions>;
   readonly #states: FileGroupState[] = [];
+  readonly #report: CredentialFileReport;
+  readonly #reminder: ExpiryReminder;
   #lastPass: Promise<void> = Promise.resolve();
+  #timer: NodeJS.Timeout | undefined;
 
-  constructor(options: FileReloaderOptions) {
-    this.#logger = options.logger;
-    this.#clock = options.clock ?? Date.now;
-    this.#read = options.read ?? ((path) => readFile(path, 'utf8'));
-    this.#settle = options.settle ?? (() => sleep(1000, undefined, { ref: false }));
+  constructor(options: CredentialWatchOptions) {
+    this.#options = {
+      further: async () => [],
+      clock: Date.now,
+      read: (path) => readFile(path, 'utf8'),
+      settle: () => sleep(1000, undefined, { ref: false }),
+      ...options,
+    };
+    this.#report = new CredentialFileReport(() => this.#states, this.#options.clock);
+    this.status = this.#report;
+    this.#reminder = new ExpiryReminder(options.logger);
   }
 
   add(group: FileGroup): void {
@@ -105,22 +117,50 @@ export class FileReloader {
     return this.#states;
   }
 
-  check(): Promise<void> {
+  start(): void {
+    void this.#remind();
+    let isLooking = false;
+    const look = async (): Promise<void> => {
+      // A file system may hang for hours: looks must not pile up.
+      if (isLooking) return;
+      isLooking = true;
+      await this.reload().finally(() => {
+        isLooking = false;
+      });
+    };
+    this.#timer = setInterval(() => void look(), interval).unref();
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  reload(): Promise<void> {
     this.#lastPass = this.#lastPass.then(async () => {
       for (const state of this.#states) await this.#checkGroup(state);
+      await this.#remind();
     });
     return this.#lastPass;
+  }
+
+  async #remind(): Promise<void> {
+    try {
+      this.#report.further = await this.#options.further();
+    } catch {
+      // What cannot be read is told by who reads the cluster with it; its expiry stays the last that was seen.
+    }
+    this.#reminder.remind(this.#report.expiring(), this.#options.clock());
   }
 
   async #checkGroup(state: FileGroupState): Promise<void> {
     const issue = await this.#take(state);
     if (issue === undefined || issue === state.lastError) return;
-    await this.#settle();
+    await this.#options.settle();
     const stillThere = await this.#take(state);
     if (stillThere === undefined || stillThere === state.lastError) return;
     state.lastError = stillThere;
     const { name, complaint } = state.group;
-    this.#logger.error(
+    this.#options.logger.error(
       { files: differing(state), error: stillThere },
       complaint ?? `Changed files cannot be used, the old content stays in use: ${name}`,
     );
@@ -145,14 +185,14 @@ export class FileReloader {
       if (changed.length > 0)
         await group.apply(new Map(read.map(({ inUse, text }) => [inUse.file.path, text])));
       else if (state.lastError === undefined) return undefined;
-      const now = this.#clock();
+      const now = this.#options.clock();
       for (const { inUse, text } of read) {
         if (inUse.differs) inUse.lastReload = now;
         Object.assign(inUse, { text, differs: false });
       }
       state.lastError = undefined;
       if (group.isOnlyChecked === true) return undefined;
-      this.#logger.info(
+      this.#options.logger.info(
         { files: changed.length > 0 ? changed : group.files.map(({ path }) => path) },
         changed.length > 0 ? `Reloaded: ${group.name}` : `As they were before again: ${group.name}`,
       );
@@ -164,7 +204,7 @@ export class FileReloader {
 
   async #text({ name, path }: WatchedFile): Promise<string> {
     try {
-      return await this.#read(path);
+      return await this.#options.read(path);
     } catch (cause) {
       const detail = fileErrorMessage(cause);
       throw new Error(`--${name}: cannot read ${path}: ${detail}`, { cause });
@@ -176,73 +216,6 @@ export class FileReloader {
 function differing({ files }: FileGroupState): readonly string[] {
   return files.flatMap(({ file, differs }) => (differs ? [file.path] : []));
 }
-
-export class CredentialWatch {
-  readonly status: CredentialFiles;
-  readonly #report: CredentialFileReport;
-  readonly #reloader: FileReloader;
-  readonly #reminder: ExpiryReminder;
-  readonly #clock: () => number;
-  readonly #further: (() => Promise<readonly ExpiringCertificate[]>) | undefined;
-  #timer: NodeJS.Timeout | undefined;
-
-  /**
-   * @param further credentials that are in no file of a group, looked at as often
-   * @param clock milliseconds since the epoch
-   */
-  constructor(
-    logger: Logger,
-    further?: () => Promise<readonly ExpiringCertificate[]>,
-    clock: () => number = Date.now,
-  ) {
-    this.#further = further;
-    this.#clock = clock;
-    this.#reloader = new FileReloader({ logger, clock });
-    this.#report = new CredentialFileReport(() => this.#reloader.states(), clock);
-    this.status = this.#report;
-    this.#reminder = new ExpiryReminder(logger);
-  }
-
-  add(group: FileGroup): void {
-    this.#reloader.add(group);
-  }
-
-  /** Looks every ten seconds. */
-  start(): void {
-    void this.#remind();
-    let isLooking = false;
-    const look = async (): Promise<void> => {
-      // A file system may hang for hours: looks must not pile up.
-      if (isLooking) return;
-      isLooking = true;
-      await this.reload().finally(() => {
-        isLooking = false;
-      });
-    };
-    this.#timer = setInterval(() => void look(), interval).unref();
-  }
-
-  async reload(): Promise<void> {
-    await this.#reloader.check();
-    await this.#remind();
-  }
-
-  stop(): void {
-    clearInterval(this.#timer);
-  }
-
-  async #remind(): Promise<void> {
-    try {
-      this.#report.further = (await this.#further?.()) ?? [];
-    } catch {
-      // What cannot be read is told by who reads the cluster with it; its expiry stays the last that was seen.
-    }
-    this.#reminder.remind(this.#report.expiring(), this.#clock());
-  }
-}
-
-/** Milliseconds between two looks. SIGHUP has files looked at at once. */
-const interval = 10_000;
 
 export class CredentialFileReport implements CredentialFiles {
   readonly #states: () => readonly FileGroupState[];

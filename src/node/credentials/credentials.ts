@@ -141,9 +141,9 @@ export class LiveCredentials {
   replace(next: Credentials, { server, admin, transport }: CredentialUsers): void {
     const last = this.#current;
     const clientCertificates = new ClientCertificateReader(next.clientAuthorities);
-    server.setSecureContext(next.server);
-    admin?.setCertificate(next.admin);
     try {
+      server.setSecureContext(next.server);
+      admin?.setCertificate(next.admin);
       const isChanged =
         JSON.stringify(last.transport) !== JSON.stringify(next.transport) ||
         last.localAuthorities !== next.localAuthorities;

@@ -18,13 +18,6 @@ import { Exchange } from './exchange.ts';
 import { Http1Pool, type Http1PoolOptions } from './http1-pool.ts';
 import { TlsDialer, type TlsDialerOptions, type TransportCredentials } from './tls-dialer.ts';
 
-/**
- * Makes the dispatcher for the requests to one destination.
- * @param presentFrontProxyCertificate whether its connections present the certificate with which a destination trusts
- *   the X-Remote headers; requests with and without it never share a connection
- */
-export type DispatcherFor = (destination: Destination, presentFrontProxyCertificate: boolean) => Dispatcher;
-
 /** What a server sends ahead has to be held if the client does not read. */
 const windowGrowth = {
   maximum: defaultHttp2ServerLimits.maximumStreamWindow,
@@ -36,33 +29,6 @@ interface ConnectionEvents {
   readonly onBrokenOff?: ((origin: string) => void) | undefined;
   /** Called if one closed a connection without GOAWAY, or sends nothing on it any more. */
   readonly onConnectionLost?: ((origin: string) => void) | undefined;
-}
-
-function mutualTlsDispatchers(
-  dialer: TlsDialer,
-  limits: NodeTransportOptions['limits'],
-  { onBrokenOff, onConnectionLost }: ConnectionEvents,
-): DispatcherFor {
-  return (destination, presentFrontProxyCertificate) => {
-    const { origin } = destination;
-    const connect = async (
-      protocols: readonly ('h2' | 'http/1.1')[],
-      onread?: OnReadOpts,
-    ): Promise<TLSSocket> => {
-      const socket = await dialer.dial({ destination, presentFrontProxyCertificate, protocols, onread });
-      whenLost(socket, () => onConnectionLost?.(origin));
-      return socket;
-    };
-    return new Http2Pool(origin, {
-      connect: (onread) => connect(['h2', 'http/1.1'], onread),
-      http1: () => new Http1Pool({ origin, connect: () => connect(['http/1.1']), ...limits }),
-      ...limits,
-      settingsTimeout: dialer.connectTimeout,
-      limits: { windowGrowth },
-      onGoAway: () => onBrokenOff?.(origin),
-      onSilence: () => onConnectionLost?.(origin),
-    });
-  };
 }
 
 function whenLost(socket: TLSSocket, onLost: () => void): void {
@@ -93,11 +59,6 @@ export interface NodeTransportOptions extends TlsDialerOptions, ConnectionEvents
   readonly readSilence?: number;
   readonly limits?: Pick<Http2PoolOptions, 'streamsPerConnection' | 'spreadAt' | 'connections'> &
     Pick<Http1PoolOptions, 'http1Connections'>;
-  /**
-   * Makes the dispatcher for a destination, which is closed when the destination is out of use. It must verify the server.
-   * Default: HTTP/2 or undici's HTTP/1.1 pool over mutual TLS, with `credentials`, `addressPolicy` and the time-outs above.
-   */
-  readonly dispatcherFor?: DispatcherFor | undefined;
   readonly openStreams?: OpenStreams | undefined;
 }
 
@@ -116,7 +77,6 @@ export class NodeTransport implements Transport {
   readonly #options: NodeTransportOptions;
   readonly #headDeadlines: Deadlines | undefined;
   readonly #silenceDeadlines: Deadlines | undefined;
-  readonly #dispatcherFor: DispatcherFor;
   /** By origin. Each has few, and comparing them costs less than making a key for every request. */
   readonly #byOrigin = new Map<string, InUse[]>();
   readonly #retired = new Set<Dispatcher>();
@@ -127,7 +87,6 @@ export class NodeTransport implements Transport {
     this.#options = options;
     this.#headDeadlines = deadlinesOf(options.headTimeout ?? 60_000);
     this.#silenceDeadlines = deadlinesOf(options.readSilence ?? 0);
-    this.#dispatcherFor = options.dispatcherFor ?? mutualTlsDispatchers(this.dialer, options.limits, options);
   }
 
   send(
@@ -184,11 +143,34 @@ export class NodeTransport implements Transport {
         leadsTo(each.destination, destination),
     );
     if (known !== undefined) return known.dispatcher;
-    const dispatcher = this.#dispatcherFor(destination, presentFrontProxyCertificate);
+    const dispatcher = this.#newDispatcher(destination, presentFrontProxyCertificate);
     const added = { destination, presentFrontProxyCertificate, dispatcher };
     if (atOrigin === undefined) this.#byOrigin.set(destination.origin, [added]);
     else atOrigin.push(added);
     return dispatcher;
+  }
+
+  #newDispatcher(destination: Destination, presentFrontProxyCertificate: boolean): Dispatcher {
+    const { origin } = destination;
+    const { limits, onBrokenOff, onConnectionLost } = this.#options;
+    const connect = async (
+      protocols: readonly ('h2' | 'http/1.1')[],
+      onread?: OnReadOpts,
+    ): Promise<TLSSocket> => {
+      const options = { destination, presentFrontProxyCertificate, protocols, onread };
+      const socket = await this.dialer.dial(options);
+      whenLost(socket, () => onConnectionLost?.(origin));
+      return socket;
+    };
+    return new Http2Pool(origin, {
+      connect: (onread) => connect(['h2', 'http/1.1'], onread),
+      http1: () => new Http1Pool({ origin, connect: () => connect(['http/1.1']), ...limits }),
+      ...limits,
+      settingsTimeout: this.dialer.connectTimeout,
+      limits: { windowGrowth },
+      onGoAway: () => onBrokenOff?.(origin),
+      onSilence: () => onConnectionLost?.(origin),
+    });
   }
 
   /** Ends the connections to all others. If the CA bundle of one changes, those that were verified with the old one end, too. */

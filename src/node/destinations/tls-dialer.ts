@@ -115,11 +115,6 @@ interface DialOptions {
   readonly onread?: OnReadOpts | undefined;
 }
 
-/** Is told of connections that failed, for metrics. Must not throw. */
-export interface DialObserver {
-  failed(destination: Destination, error: TransportError): void;
-}
-
 export interface TlsDialerOptions {
   readonly credentials: TransportCredentials;
   /** Milliseconds for name resolution, TCP and TLS. Default 10,000. */
@@ -130,22 +125,23 @@ export interface TlsDialerOptions {
   readonly addressPolicy?: AddressPolicy;
   /** Default: the system's resolver. */
   readonly resolveName?: ResolveName;
-  readonly dialObserver?: DialObserver | undefined;
+  /** For metrics. Must not throw. */
+  readonly onDialFailed?: ((destination: Destination, error: TransportError) => void) | undefined;
 }
 
 export class TlsDialer {
   readonly connectTimeout: number;
   readonly #tlsHandshakeTimeout: number | undefined;
-  readonly #observer: DialObserver | undefined;
+  readonly #onDialFailed: TlsDialerOptions['onDialFailed'];
   readonly #addressPolicy: AddressPolicy | undefined;
   readonly #lookup: LookupFunction | undefined;
   #credentials: TransportCredentials;
   #contexts: Map<string, SecureContext>;
 
   constructor(options: TlsDialerOptions) {
-    const { credentials, connectTimeout = 10_000, tlsHandshakeTimeout, dialObserver } = options;
+    const { credentials, connectTimeout = 10_000, tlsHandshakeTimeout, onDialFailed } = options;
     const { addressPolicy, resolveName: resolve } = options;
-    this.#observer = dialObserver;
+    this.#onDialFailed = onDialFailed;
     this.connectTimeout = connectTimeout;
     this.#tlsHandshakeTimeout = tlsHandshakeTimeout;
     this.#addressPolicy = addressPolicy;
@@ -167,7 +163,7 @@ export class TlsDialer {
   dial(options: DialOptions): Promise<TLSSocket> {
     const opening = this.#open(options);
     opening.catch((error: unknown) => {
-      if (error instanceof TransportError) this.#observer?.failed(options.destination, error);
+      if (error instanceof TransportError) this.#onDialFailed?.(options.destination, error);
     });
     return opening;
   }

@@ -3,12 +3,7 @@ import { test } from 'node:test';
 import { parseScrape } from '../../../test/support/prometheus-text.ts';
 import { type Destination, TransportError } from '../../request/destination.ts';
 import { createMetricRegistry } from './catalogue.ts';
-import {
-  ConnectionMetrics,
-  DestinationSeriesIndex,
-  type TlsFailureCause,
-  tlsFailureCause,
-} from './connection-metrics.ts';
+import { DestinationSeriesIndex, type TlsFailureCause, tlsFailureCause } from './connection-metrics.ts';
 import { expose } from './metric-family.ts';
 
 const rows: readonly (readonly [code: string, cause: TlsFailureCause])[] = [
@@ -45,7 +40,6 @@ test('an error without a code is other', () => {
 test('a connection that failed counts for the server that it leads to now, whatever it was opened for', () => {
   const registry = createMetricRegistry();
   const destinations = new DestinationSeriesIndex(registry.destinations);
-  const metrics = new ConnectionMetrics(registry, destinations);
   const at = (id: string, address: string, kind: Destination['kind'] = 'peer'): Destination => ({
     kind,
     id,
@@ -55,7 +49,7 @@ test('a connection that failed counts for the server that it leads to now, whate
   });
   const connect = (destination: Destination) => {
     const failure = new TransportError('ConnectFailed', 'refused', { mayHaveBeenProcessed: false });
-    metrics.failed(destination, failure);
+    destinations.at(destination)?.connectFailed(failure);
   };
   const counted = () => {
     const families = parseScrape(expose(Object.values(registry.destinations)));

@@ -1,7 +1,5 @@
-import type { Relief } from '../../http2/sockets/held-bytes.ts';
 import { type Destination, leadsTo, type TransportError } from '../../request/destination.ts';
 import { errorCode } from '../../runtime/errors.ts';
-import type { DialObserver } from '../destinations/tls-dialer.ts';
 import type { MetricRegistry } from './catalogue.ts';
 import { codeLabel, type HistogramSeries, type NumberSeries } from './metric-family.ts';
 
@@ -42,8 +40,9 @@ class DestinationSeries {
     this.#families.destinationErrors.with(this.#id, this.#kind, error).add();
   }
 
-  connectFailed(cause: string): void {
+  connectFailed({ code, cause: details }: TransportError): void {
     if (!this.#isExposed) return;
+    const cause = code === 'TLSFailed' ? tlsFailureCause(details) : code;
     this.#families.connectErrors.with(this.#id, this.#kind, cause).add();
   }
 }
@@ -109,26 +108,6 @@ export class DestinationSeriesIndex {
       if (first !== 'destination') continue;
       family.remove((id = '', kind = '') => !(second === 'kind' ? kept.has(`${kind} ${id}`) : ids.has(id)));
     }
-  }
-}
-
-export class ConnectionMetrics implements DialObserver {
-  readonly #state: MetricRegistry['state'];
-  readonly #destinations: DestinationSeriesIndex;
-
-  constructor({ state }: MetricRegistry, destinations: DestinationSeriesIndex) {
-    this.#state = state;
-    this.#destinations = destinations;
-  }
-
-  relieved(relief: Relief): void {
-    this.#state.memoryReliefs.with(relief).add();
-  }
-
-  failed(destination: Destination, error: TransportError): void {
-    // The cause of a TLS error has the details.
-    const cause = error.code === 'TLSFailed' ? tlsFailureCause(error.cause) : error.code;
-    this.#destinations.at(destination)?.connectFailed(cause);
   }
 }
 

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { HealthObserver, ServerHealthReport } from '../../health/server-health.ts';
+import type { Relief } from '../../http2/sockets/held-bytes.ts';
 import type { HealthEndpoint } from '../../own-paths/health.ts';
 import type { MetricsSource } from '../../own-paths/metrics-endpoints.ts';
 import {
@@ -7,7 +8,7 @@ import {
   type EmbeddedSyncStatus,
   kubeApiServerManifest,
 } from '../../own-paths/status/status-sources.ts';
-import type { Destination } from '../../request/destination.ts';
+import type { Destination, TransportError } from '../../request/destination.ts';
 import type { RequestObserver } from '../../request/inbound.ts';
 import { canonicalJson } from '../../runtime/canonical-json.ts';
 import type { Snapshot } from '../../snapshot/format/schema.ts';
@@ -17,14 +18,13 @@ import type { SyncObserver } from '../../sync/sync-server.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';
 import { memoryForOthers } from '../exchange/serving-limits.ts';
 import { createMetricRegistry, type MetricRegistry, updateSync } from './catalogue.ts';
-import { ConnectionMetrics, DestinationSeriesIndex } from './connection-metrics.ts';
+import { DestinationSeriesIndex } from './connection-metrics.ts';
 import { expose } from './metric-family.ts';
 import { processMetrics } from './process-metrics.ts';
 import { RequestMetrics } from './request-metrics.ts';
 
 export class RouterMetrics implements MetricsSource, HealthObserver {
   readonly requests: RequestObserver;
-  readonly connections: ConnectionMetrics;
   readonly #registry: MetricRegistry = createMetricRegistry();
   readonly #destinations: DestinationSeriesIndex;
   readonly #sources: StateSources;
@@ -37,14 +37,13 @@ export class RouterMetrics implements MetricsSource, HealthObserver {
       destinations: this.#destinations,
       currentTable: sources.table,
     });
-    this.connections = new ConnectionMetrics(this.#registry, this.#destinations);
     this.#sources = sources;
     const { state } = this.#registry;
     state.buildInfo.with(config.commandLine.version, process.version).set(1);
     state.featureEnabled
       .with('UnknownVersionInteroperabilityProxy', 'ALPHA')
       .set(config.featureGateEnabled ? 1 : 0);
-    this.configured(config);
+    state.configInfo.with(sha256(config.commandLine.flags)).set(1);
     // Starts to observe, so that the first scrape has values.
     void processMetrics();
   }
@@ -63,10 +62,12 @@ export class RouterMetrics implements MetricsSource, HealthObserver {
     snapshotContent.with(contentHash(table)).set(1);
   }
 
-  configured({ commandLine }: Pick<ServeConfig, 'commandLine'>): void {
-    const { configInfo } = this.#registry.state;
-    configInfo.clear();
-    configInfo.with(sha256(commandLine.flags)).set(1);
+  dialFailed(destination: Destination, error: TransportError): void {
+    this.#destinations.at(destination)?.connectFailed(error);
+  }
+
+  relieved(relief: Relief): void {
+    this.#registry.state.memoryReliefs.with(relief).add();
   }
 
   snapshotPushed(result: PushResult): void {

@@ -129,10 +129,14 @@ async function start(
   { configurationSource, openEmbeddedSync }: StartOptions,
   opened: Opened,
 ): Promise<RunningRouter> {
+  const { preferredVersion } = config.settings.routing;
   let listeningPort: number | undefined;
   const credentials = new LiveCredentials(credentialsOf(config));
   const addressPolicy = createAddressPolicy(config.peerAddresses);
-  const credentialWatch = new CredentialWatch(logger, async () => embeddedSync?.expiring() ?? []);
+  const credentialWatch = new CredentialWatch({
+    logger,
+    further: async () => embeddedSync?.expiring() ?? [],
+  });
   const traffic = new TrafficControl(config, logger);
   opened.push(() => traffic.deadlines.stop());
   const metrics = new RouterMetrics(config, {
@@ -144,7 +148,7 @@ async function start(
     health: () => servers?.health.reports() ?? [],
   });
   const transport = new NodeTransport({
-    dialObserver: metrics.connections,
+    onDialFailed: (destination, error) => metrics.dialFailed(destination, error),
     tlsHandshakeTimeout: config.timeouts.tlsHandshake,
     // What no other server can be asked for waits for --request-timeout, which the API server has, too.
     headTimeout: 0,
@@ -196,11 +200,11 @@ async function start(
     });
   const checkOwnServer = localServerId && ownServerCheck(localServerId, logger);
   const history = new RouterHistory({
-    preferredMinor: (table) => preferredMinor(table, config.preferredVersion, Date.now()),
+    preferredMinor: (table) => preferredMinor(table, preferredVersion, Date.now()),
   });
   servers?.health.observe(history);
   const prepareDocuments = (table: RoutingTable): void => {
-    prewarmDiscovery(ledByPreference(table, config.preferredVersion, Date.now())).catch((error: unknown) => {
+    prewarmDiscovery(ledByPreference(table, preferredVersion, Date.now())).catch((error: unknown) => {
       logger.error({ err: error }, 'The merged discovery documents could not be built');
     });
   };
@@ -216,7 +220,7 @@ async function start(
     clearTimeout(preferenceTimer);
     clearTimeout(waitTimer);
     const now = Date.now();
-    const coming = comingPreference(table, config.preferredVersion, now);
+    const coming = comingPreference(table, preferredVersion, now);
     if (coming === undefined) return;
     // Watches end before the version changes. Else they show objects without the new fields for a while, and a client that
     // writes such an object removes the fields. `Router.settled` opens them again at the new version.
@@ -255,7 +259,7 @@ async function start(
     ...outboundOptions,
     ...nodeAuthenticators(config, assertions),
     inbound: nodeInbound,
-    preferredVersion: config.preferredVersion,
+    preferredVersion,
     enabled: config.featureGateEnabled,
     gate: traffic.gate,
     isShuttingDown: () => traffic.isShuttingDown,
@@ -298,7 +302,7 @@ async function start(
       maxOrdinaryConnections: ordinaryConnectionsWithin(usableMemory),
       tlsHandshakeTimeout: config.timeouts.tlsHandshake,
     },
-    onRelief: (relief) => metrics.connections.relieved(relief),
+    onRelief: (relief) => metrics.relieved(relief),
     logger,
   });
   await receiver.restore();

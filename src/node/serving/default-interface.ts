@@ -1,8 +1,14 @@
 import { readFileSync } from 'node:fs';
-import { BlockList, isIPv4, isIPv6 } from 'node:net';
+import { isIPv4, isIPv6 } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { isDns1123Subdomain } from '../../apimachinery/names.ts';
-import { type AdvertisedServer, joinHostPort, parseIpAddress } from '../../snapshot/addresses/addresses.ts';
+import {
+  type AdvertisedServer,
+  cidr,
+  contains,
+  joinHostPort,
+  parseIpAddress,
+} from '../../snapshot/addresses/addresses.ts';
 import type { AdvertisedAddress, ServeConfig } from '../configuration/serve-config.ts';
 
 interface InterfaceAddress {
@@ -16,31 +22,31 @@ export interface HostNetwork {
   readonly defaultRouteInterfaces: readonly string[];
 }
 
-const loopback = new BlockList();
-loopback.addSubnet('127.0.0.0', 8);
-loopback.addAddress('::1', 'ipv6');
-
+const loopback = ['127.0.0.0/8', '::1/128'].map(cidr);
 // Go's net.IP.IsGlobalUnicast: neither unspecified nor loopback, multicast, link-local or broadcast.
-const notGlobalUnicast = new BlockList();
-notGlobalUnicast.addAddress('0.0.0.0');
-notGlobalUnicast.addSubnet('127.0.0.0', 8);
-notGlobalUnicast.addSubnet('169.254.0.0', 16);
-notGlobalUnicast.addSubnet('224.0.0.0', 4);
-notGlobalUnicast.addAddress('255.255.255.255');
-notGlobalUnicast.addAddress('::', 'ipv6');
-notGlobalUnicast.addAddress('::1', 'ipv6');
-notGlobalUnicast.addSubnet('fe80::', 10, 'ipv6');
-notGlobalUnicast.addSubnet('ff00::', 8, 'ipv6');
+const notGlobalUnicast = [
+  ...loopback,
+  ...[
+    '0.0.0.0/32',
+    '169.254.0.0/16',
+    '224.0.0.0/4',
+    '255.255.255.255/32',
+    '::/128',
+    'fe80::/10',
+    'ff00::/8',
+  ].map(cidr),
+];
 
 /** Whether other hosts can reach `address`. False for anything but an IP address. */
 export function isGlobalUnicast(address: string): boolean {
-  if (isIPv4(address)) return !notGlobalUnicast.check(address);
-  return isIPv6(address) && !notGlobalUnicast.check(address, 'ipv6');
+  const ip = parseIpAddress(address);
+  return ip !== undefined && !notGlobalUnicast.some((block) => contains(block, ip));
 }
 
 /** Whether `address` is in 127.0.0.0/8 or ::1. False for anything but an IP address. */
 export function isLoopback(address: string): boolean {
-  return isIPv4(address) ? loopback.check(address) : isIPv6(address) && loopback.check(address, 'ipv6');
+  const ip = parseIpAddress(address);
+  return ip !== undefined && loopback.some((block) => contains(block, ip));
 }
 
 /**

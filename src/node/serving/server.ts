@@ -223,8 +223,6 @@ export interface RouterServerOptions extends RequestHandlerOptions {
   readonly heldForOthers?: number;
   /** Is told what was done because too many bytes are held. */
   readonly onRelief?: ((relief: Relief) => void) | undefined;
-  /** In [0, 1). Default `Math.random`. */
-  readonly random?: () => number;
   readonly logger?: Logger;
 }
 
@@ -275,7 +273,7 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
   const limits = { ...defaultServerLimits, ...options.limits };
   const pipelines = new OneAtATime();
   const handle = requestHandler(options);
-  const { goawayChance = 0, random = Math.random } = options;
+  const { goawayChance = 0 } = options;
   let draining = false;
   const { disableHttp2Serving = false, clientCertificateOf } = options;
   const isVerified = (socket: TLSSocket): boolean =>
@@ -293,7 +291,7 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
     limits,
     memory,
     isVerified,
-    isToEnd: () => goawayChance > 0 && random() < goawayChance,
+    isToEnd: () => goawayChance > 0 && Math.random() < goawayChance,
   });
   const held = new HeldByHttp1(limits.heldBytesInterval);
   const { server, setSecureContext } = newHttpsServer(tls, limits, {
