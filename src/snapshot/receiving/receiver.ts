@@ -269,7 +269,7 @@ export class SnapshotReceiver {
   /** Signature, content, addresses, creation time: every check that does not depend on the snapshot in use. */
   async #open(text: string): Promise<OpenedSnapshot> {
     const previous = this.held && { snapshot: this.held.table.snapshot, digest: this.held.digest };
-    const opened = await openSnapshot(text, this.options.keys(), { previous });
+    const opened = await openSnapshot(text, this.options.keys(), previous);
     return { ...opened, snapshot: this.acceptable(opened.snapshot) };
   }
 

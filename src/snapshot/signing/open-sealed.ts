@@ -14,13 +14,6 @@ import { generation, type Snapshot, timestamp } from '../format/schema.ts';
 import { invalid, SnapshotError } from '../format/snapshot-error.ts';
 import type { PinnedKey, PinnedKeySet } from './keys.ts';
 
-interface OpenOptions {
-  /** Characters; default and most: what the largest snapshot takes. */
-  readonly limit?: number | undefined;
-  /** One that was opened: its sets need not be there again. */
-  readonly previous?: Pick<OpenedSnapshot, 'snapshot' | 'digest'> | undefined;
-}
-
 export interface OpenedSnapshot {
   readonly snapshot: Snapshot;
   /** `sha256:<hex>` of the payload's bytes. */
@@ -35,6 +28,7 @@ export interface OpenedSnapshot {
  *
  * Whether it is newer than what is held, and whether its addresses may be dialled, is for `SnapshotReceiver`.
  *
+ * @param previous one that was opened: its sets need not be there again
  * @throws {SnapshotError} any code but `NotNewer`.
  *
  * @example
@@ -52,18 +46,13 @@ export interface OpenedSnapshot {
 export async function openSnapshot(
   sealed: string,
   keys: PinnedKeySet,
-  options: OpenOptions = {},
+  previous?: Pick<OpenedSnapshot, 'snapshot' | 'digest'>,
 ): Promise<OpenedSnapshot> {
-  const rules = {
-    subject: 'The snapshot',
-    typ: sealedSnapshotType,
-    limit: Math.min(options.limit ?? sealedSnapshotLimit, sealedSnapshotLimit),
-  };
+  const rules = { subject: 'The snapshot', typ: sealedSnapshotType, limit: sealedSnapshotLimit };
   requireLength(sealed, rules);
   const { jws, sets } = partsOfSealed(sealed);
   const { text, digest, kid } = await verifySealed(jws, keys, rules);
   const signed = { digest, kid, jws };
-  const { previous } = options;
   if (previous?.digest === digest) return { ...signed, snapshot: previous.snapshot };
   const parsed = await parseSnapshotText(text, sets, previous?.snapshot);
   if (!parsed.ok) throw invalid('The snapshot', parsed.issues);

@@ -199,7 +199,6 @@ test('another thing that the same key has signed does not pass for a snapshot', 
 
 test('size is looked at before anything else', async () => {
   await assert.rejects(openSnapshot('x'.repeat(12_000_000), keys), refusedAs('TooLarge'));
-  await assert.rejects(openSnapshot(sealed, keys, { limit: 100 }), refusedAs('TooLarge', /100 characters/));
 });
 
 test('signed content with errors is refused with every error', async () => {
