@@ -3,7 +3,6 @@ import { groupNameOf } from '../apimachinery/group-version.ts';
 import { isSubresourceName } from '../apimachinery/names.ts';
 import { ownGroups, servedSetFromDiscovery } from '../discovery/forms/aggregated.ts';
 import { type Classic, groupsFromClassic, parseClassic } from '../discovery/forms/classic.ts';
-import { groupName, versionName } from '../discovery/forms/parse-document.ts';
 import { ownDiscoveryAccept, parseOpenApiV3Index } from '../discovery/own-documents.ts';
 import { errorMessage } from '../runtime/errors.ts';
 import { createLimiter, createTimeSlice, type TimeSlice } from '../runtime/time.ts';
@@ -13,11 +12,13 @@ import { checkServedSet } from '../snapshot/format/parse-snapshot.ts';
 import type { APIGroupDiscovery, APIResourceDiscovery } from '../snapshot/format/schema.ts';
 import {
   documentPathIssue,
+  groupName,
   isPrototypeKey,
   resourceDiscovery,
   type ServedSet,
   serverRelativeURL,
   shortText,
+  versionName,
 } from '../snapshot/format/schema.ts';
 import {
   checkedDocument,

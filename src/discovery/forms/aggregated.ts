@@ -11,15 +11,8 @@ import type {
   GroupVersionKind,
   ServedSet,
 } from '../../snapshot/format/schema.ts';
-import {
-  groupName,
-  listField,
-  nonEmptyString,
-  optionalField,
-  parseDocument,
-  parseWith,
-  versionName,
-} from './parse-document.ts';
+import { groupName, versionName } from '../../snapshot/format/schema.ts';
+import { listField, nonEmptyString, optionalField, parseDocument, parseWith } from './parse-document.ts';
 
 /** The versions of apidiscovery.k8s.io. v2 came with Kubernetes 1.30; kubectl 1.26 to 1.29 knows only v2beta1. */
 export type AggregatedVersion = 'v2' | 'v2beta1';

@@ -7,14 +7,8 @@ import type {
   APIVersionDiscovery,
   GroupVersionKind,
 } from '../../snapshot/format/schema.ts';
-import {
-  groupName,
-  listField,
-  nonEmptyString,
-  optionalField,
-  parseDocument,
-  versionName,
-} from './parse-document.ts';
+import { groupName, versionName } from '../../snapshot/format/schema.ts';
+import { listField, nonEmptyString, optionalField, parseDocument } from './parse-document.ts';
 
 /**
  * `/api`. No server address is given: the field has to be there, but the true ones are the servers' internal

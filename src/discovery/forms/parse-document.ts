@@ -1,5 +1,4 @@
 import * as v from 'valibot';
-import { isDns1035Label, isDns1123Subdomain } from '../../apimachinery/names.ts';
 import { isJsonObject, pathOf } from '../../runtime/validation.ts';
 
 /** A discovery document that cannot be used. Never to be taken for "serves nothing". */
@@ -59,19 +58,4 @@ export function listField<const Schema extends v.GenericSchema>(items: Schema) {
   return v.nullable(v.array(items), () => []);
 }
 
-/** What a version can be called (DNS-1035 label): it becomes part of paths and a key of objects. */
-export const versionName = v.pipe(
-  v.string(),
-  v.check(isDns1035Label, 'must be a version such as v1 or v2beta1'),
-);
-
-/** What a group can be called (DNS-1123 subdomain); empty for the legacy group. */
-export const groupName = v.pipe(
-  v.string(),
-  v.check((name) => name === '' || isDns1123Subdomain(name), 'must be a group such as apps or batch'),
-);
-
-export const nonEmptyString = v.pipe(
-  v.string(),
-  v.check((text) => text !== '', 'must not be empty'),
-);
+export const nonEmptyString = v.pipe(v.string(), v.nonEmpty('must not be empty'));
