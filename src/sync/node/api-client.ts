@@ -103,13 +103,9 @@ export class ApiClient {
       if (turn === begun) turn++;
     };
     const endpoints = () => {
-      const byOrigin = new Map(
-        endpointsNow()
-          .toReversed()
-          .map((endpoint) => [endpoint.origin, endpoint]),
-      );
-      this.#watched = new Set(byOrigin.keys());
-      return [...byOrigin.values()].toReversed();
+      const now = endpointsNow();
+      this.#watched = new Set(now.map(({ origin }) => origin));
+      return now.filter(({ origin }, place) => now.findIndex((each) => each.origin === origin) === place);
     };
     // What fails for all paths is told once for all: of the server, whatever it was asked for.
     const ask = async <Result>(
