@@ -1,6 +1,6 @@
 import type { Setting } from '../../node/configuration/setting.ts';
 import { section } from '../../node/configuration/setting-types.ts';
-import { type Argument, type Command, flagsOf, helpHint, type Subcommand } from '../terminal/command.ts';
+import { type Command, flagsOf, helpHint, type Subcommand } from '../terminal/command.ts';
 import { CommandFailure } from '../terminal/command-context.ts';
 
 export function completionCommand(subcommands: readonly Subcommand[]): Command {
@@ -17,73 +17,36 @@ export function completionCommand(subcommands: readonly Subcommand[]): Command {
     flags: [section('Flags:', {})],
     async run({ words: [shell], issues }, context) {
       if (issues.length > 0) throw new CommandFailure(2, issues, { hint: helpHint });
-      const commands = await Promise.all(subcommands.map(completed));
-      const help: CompletedCommand = {
-        name: 'help',
-        flags: [],
-        argument: { kind: 'choice', choices: subcommands.map(({ name }) => name) },
-      };
-      const script = bashCompletion([...commands, help]);
+      const script = bashCompletion(
+        await Promise.all(subcommands.map(async ({ name, load }) => ({ name, command: await load() }))),
+      );
       await context.writeOutput(shell === 'zsh' ? `${bashInZsh}${script}` : script);
       return 0;
     },
   };
 }
 
-/** What can stand in a place of the command line. `none`: nothing does, `text`: anything. */
-type CompletedValue =
-  | { readonly kind: 'none' | 'text' | 'file' | 'directory' }
-  | { readonly kind: 'choice'; readonly choices: readonly string[] };
-
-interface CompletedFlag {
-  /** One, or two with the short one. */
-  readonly spellings: readonly [long: string, short?: string];
-  readonly value: CompletedValue;
-  /** It may stand alone: a boolean flag means true then. */
-  readonly isValueOptional: boolean;
-}
-
-interface CompletedCommand {
-  readonly name: string;
-  readonly flags: readonly CompletedFlag[];
-  /** The first argument; the others are completed like it. */
-  readonly argument: CompletedValue;
-}
-
-async function completed({ name, load }: Subcommand): Promise<CompletedCommand> {
-  const command = await load();
-  const flags = [...flagsOf(command).map(completedFlag), helpFlag];
-  return { name, flags, argument: valueOfArgument(command.arguments?.[0]) };
-}
-
-const helpFlag: CompletedFlag = {
-  spellings: ['--help', '-h'],
-  value: { kind: 'none' },
-  isValueOptional: false,
-};
-
-function completedFlag({ flag, takes: { placeholder, choices }, about }: Setting): CompletedFlag {
-  const isBoolean = placeholder === '';
-  return {
-    spellings: about.short === undefined ? [`--${flag}`] : [`--${flag}`, `-${about.short}`],
-    value: completedValue(placeholder, isBoolean ? ['true', 'false'] : choices),
-    isValueOptional: isBoolean,
-  };
-}
-
-function valueOfArgument(argument: Argument | undefined): CompletedValue {
-  return argument === undefined ? { kind: 'none' } : completedValue(argument.name, argument.choices);
-}
-
-function completedValue(placeholder: string, choices: readonly string[] | undefined): CompletedValue {
-  if (choices !== undefined) return { kind: 'choice', choices };
-  return { kind: placeholder === 'file' || placeholder === 'directory' ? placeholder : 'text' };
-}
-
 const bashInZsh = 'autoload -U +X bashcompinit && bashcompinit\n';
 
+interface NamedCommand {
+  readonly name: string;
+  readonly command: Command;
+}
+
 /** For bash 4 and later, and for zsh. Names of commands, flags and choices hold nothing that a shell would read. */
-function bashCompletion(commands: readonly CompletedCommand[]): string {
+function bashCompletion(commands: readonly NamedCommand[]): string {
+  const names = commands.map(({ name }) => name);
+  const values = commands.flatMap(({ name, command }) =>
+    flagsOf(command).map((setting) => flagCase(name, setting)),
+  );
+  const flags = commands.map(({ name, command }) => {
+    const known = flagsOf(command).map(({ flag }) => `--${flag}`);
+    return `      ${name}) ${oneOf([...known, '--help'])} ;;`;
+  });
+  // The first argument; the others are completed like it.
+  const words = commands.map(({ name, command: { arguments: [first] = [] } }) => {
+    return `    ${name}) ${first === undefined ? '' : replyWith(first.name, first.choices)} ;;`;
+  });
   return `# completion for mixed-version-proxy
 _mixed_version_proxy_offer() {
   local word
@@ -101,20 +64,21 @@ _mixed_version_proxy() {
     previous="\${current%%=*}" prefix="\${current%%=*}=" current="\${current#*=}"
   fi
   if ((COMP_CWORD == 1)); then
-    ${oneOf(commands.map(({ name }) => name))}
+    ${oneOf([...names, 'help'])}
     return
   fi
   case "$command $previous" in
-${commands.flatMap(flagCases).join('\n')}
+${values.join('\n')}
   esac
   if [[ $current == -* ]]; then
     case "$command" in
-${commands.map(({ name, flags }) => `      ${name}) ${oneOf(flags.map(({ spellings }) => spellings[0]))} ;;`).join('\n')}
+${flags.join('\n')}
     esac
     return
   fi
   case "$command" in
-${commands.flatMap(({ name, argument }) => valueCase([name], argument)).join('\n')}
+    help) ${oneOf(names)} ;;
+${words.join('\n')}
   esac
 }
 complete -F _mixed_version_proxy mixed-version-proxy
@@ -126,22 +90,21 @@ function oneOf(words: readonly string[]): string {
   return `_mixed_version_proxy_offer -W $'${words.join('\\n')}'`;
 }
 
-function flagCases({ name, flags }: CompletedCommand): readonly string[] {
-  return flags.flatMap(({ spellings, value, isValueOptional }) => {
-    const patterns = spellings.map((flag) => `'${name} ${flag}'`);
-    if (!isValueOptional) return valueCase(patterns, value);
-    // What begins with a dash is the next flag.
-    return [`    ${patterns.join(' | ')}) if [[ $current != -* ]]; then ${replyWith(value)} return; fi ;;`];
-  });
+function flagCase(
+  name: string,
+  { flag, takes: { placeholder, choices }, about: { short } }: Setting,
+): string {
+  const spellings = [`--${flag}`, ...(short === undefined ? [] : [`-${short}`])];
+  const pattern = spellings.map((spelling) => `'${name} ${spelling}'`).join(' | ');
+  if (placeholder !== '') return `    ${pattern}) ${replyWith(placeholder, choices)} return ;;`;
+  // A boolean flag may stand alone: what begins with a dash is the next one.
+  return `    ${pattern}) if [[ $current != -* ]]; then ${oneOf(['true', 'false'])}; return; fi ;;`;
 }
 
-function valueCase(patterns: readonly string[], value: CompletedValue): readonly string[] {
-  return value.kind === 'none' ? [] : [`    ${patterns.join(' | ')}) ${replyWith(value)} return ;;`];
-}
-
-function replyWith(value: CompletedValue): string {
-  if (value.kind === 'choice') return `${oneOf(value.choices)};`;
-  if (value.kind !== 'file' && value.kind !== 'directory') return '';
-  const action = value.kind === 'file' ? '-f' : '-d';
+/** @param placeholder of a flag, or the name of an argument */
+function replyWith(placeholder: string, choices: readonly string[] | undefined): string {
+  if (choices !== undefined) return `${oneOf(choices)};`;
+  if (placeholder !== 'file' && placeholder !== 'directory') return '';
+  const action = placeholder === 'file' ? '-f' : '-d';
   return `compopt -o filenames 2>/dev/null; _mixed_version_proxy_offer ${action};`;
 }
