@@ -83,7 +83,7 @@ function liveParts(state: PageState, knownGeneration: number | undefined) {
     ['servers', 'API servers', serversSection(state, hostnames, next)],
     ['clients', 'Who uses what differs', useSection(history, now, differs)],
     ['traffic', 'Last hour', trafficSection(history, colourOf, now)],
-    ['timeline', 'Timeline', timelineSection(history, hostnames, now, status.embeddedSync !== null)],
+    ['timeline', 'Timeline', timelineSection(history, hostnames, now)],
     [
       'differences',
       'What differs',

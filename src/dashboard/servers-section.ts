@@ -87,13 +87,9 @@ ${history === undefined ? '' : trafficCells(history, id)}
 </tr>`;
 }
 
-/** A server that was upgraded in the last hour has been counted under both versions. */
 function trafficCells({ servers }: HistoryView, id: string): Markup {
-  const counted = servers.filter((server) => server.id === id);
-  const perSecond = counted.reduce((sum, server) => sum + server.perSecond, 0);
-  const p99 = counted.flatMap(({ milliseconds }) => (milliseconds.p99 === null ? [] : [milliseconds.p99]));
-  const failed = counted.reduce((sum, server) => sum + server.failed, 0);
-  return html`${numberCell(Math.round(perSecond * 100) / 100, 'per second')}${numberCell(latencyText(p99.length === 0 ? null : Math.max(...p99)), 'latency, 99 %')}${numberCell(failed, 'failed (5xx)')}`;
+  const { perSecond = 0, failed = 0, milliseconds } = servers.find((server) => server.id === id) ?? {};
+  return html`${numberCell(perSecond, 'per second')}${numberCell(latencyText(milliseconds?.p99 ?? null), 'latency, 99 %')}${numberCell(failed, 'failed (5xx)')}`;
 }
 
 const sources: Readonly<Record<string, string>> = {

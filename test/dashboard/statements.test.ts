@@ -314,23 +314,6 @@ describe('names and versions on the status page', () => {
 });
 
 describe('the last hour on the status page', () => {
-  it('sends nobody to a sync job where the router reads the cluster itself', async () => {
-    const snapshot = differing(old);
-    const history = new RouterHistory({ preferredMinor: () => undefined, clock: () => now });
-    history.tableInUse(buildRoutingTable(snapshot));
-    assert.match(await shown({ snapshot, history }), /has become old: see to the sync job/);
-    const embeddedSync = () => ({
-      source: 'in-cluster',
-      lastRoundAt: undefined,
-      lastReadAt: undefined,
-      servers: [],
-      warnings: [],
-    });
-    const text = await shown({ snapshot, history, embeddedSync });
-    assert.match(text, /has become old: no newer one came/);
-    assert.doesNotMatch(text, /see to the sync job/);
-  });
-
   async function afterRequests() {
     const snapshot = snapshotOf(
       {

@@ -8,18 +8,10 @@ type Happened = HistoryView['timeline'][number];
 /** Shown at once; the others can be unfolded. */
 const shownAtOnce = 8;
 
-/**
- * Events of the cluster, as this router noticed them.
- * @param readsCluster the router makes its snapshots itself: no sync job pushes them
- */
-export function timelineSection(
-  history: HistoryView | undefined,
-  hostnames: Hostnames,
-  now: number,
-  readsCluster: boolean,
-): Markup {
+/** Events of the cluster, as this router noticed them. */
+export function timelineSection(history: HistoryView | undefined, hostnames: Hostnames, now: number): Markup {
   if (history === undefined) return html``;
-  const events = history.timeline.map((event) => listed(event, hostnames, now, readsCluster));
+  const events = history.timeline.map((event) => listed(event, hostnames, now));
   const rest = events.slice(shownAtOnce);
   return html`<section id="timeline" class="card" aria-labelledby="timeline-heading">
 <h2 id="timeline-heading">Timeline</h2>
@@ -28,22 +20,18 @@ ${rest.length === 0 ? '' : html`<details data-key="earlier-events"><summary>${re
 </section>`;
 }
 
-function listed(event: Happened, hostnames: Hostnames, now: number, readsCluster: boolean): Markup {
+function listed(event: Happened, hostnames: Hostnames, now: number): Markup {
   const at = Date.parse(event.at);
   const server =
     event.server === undefined
       ? ''
       : html`<span class="name">${displayName(event.server, hostnames)}</span> `;
-  return html`<li class="${troubling.has(event.event) ? 'troubling' : ''}" data-key="${event.at} ${event.event} ${event.server ?? ''}"><span class="muted nowrap">${timeOfDay(at)}, ${age(at, now)} ago</span> <span>${server}${textOf(event, readsCluster)}</span></li>`;
+  return html`<li class="${troubling.has(event.event) ? 'troubling' : ''}" data-key="${event.at} ${event.event} ${event.server ?? ''}"><span class="muted nowrap">${timeOfDay(at)}, ${age(at, now)} ago</span> <span>${server}${textOf(event)}</span></li>`;
 }
 
-const troubling: ReadonlySet<Happened['event']> = new Set([
-  'ServerUnhealthy',
-  'SnapshotLate',
-  'ServerDeparted',
-]);
+const troubling: ReadonlySet<Happened['event']> = new Set(['ServerUnhealthy', 'ServerDeparted']);
 
-function textOf({ event, from, to }: Happened, readsCluster: boolean): string {
+function textOf({ event, from, to }: Happened): string {
   const [was, is] = [from, to].map((version) =>
     version === undefined ? 'not known' : shortVersion(version),
   );
@@ -67,10 +55,6 @@ function textOf({ event, from, to }: Happened, readsCluster: boolean): string {
       return from === undefined
         ? `Version ${is} is preferred where servers differ`
         : `Version ${is} is preferred where servers differ, in place of ${was}`;
-    case 'SnapshotLate':
-      return `The snapshot has become old: ${readsCluster ? 'no newer one came' : 'see to the sync job'}`;
-    case 'SnapshotRenewed':
-      return 'A newer snapshot, or a renewal, came';
     case 'ServerUnhealthy':
       return to === 'not-ready' ? 'is not ready' : 'is unreachable';
     case 'ServerHealthy':

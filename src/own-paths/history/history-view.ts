@@ -4,7 +4,7 @@ import type { DecisionReason } from '../../routing/decision.ts';
 import { canonicalJson } from '../../runtime/canonical-json.ts';
 import { compareNames } from '../../runtime/compare-names.ts';
 import type { ServedSet, Snapshot } from '../../snapshot/format/schema.ts';
-import { oldSnapshotAge, type RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
+import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import {
   keptMinutes,
   Latencies,
@@ -38,7 +38,7 @@ export interface HistoryView {
   /** All requests but those for health and the router's own paths. */
   readonly total: Traffic;
   /** `null`: the router responded itself. In the order of their IDs. */
-  readonly servers: readonly (Traffic & { readonly id: string | null; readonly version: string | null })[];
+  readonly servers: readonly (Traffic & { readonly id: string | null })[];
   /** The oldest version first. `null`: it was not known, or the router responded itself. */
   readonly versions: readonly (Traffic & { readonly version: string | null })[];
   /** Requests that did not go to the local server. */
@@ -89,23 +89,18 @@ export function historyView({ now, startedAt, table, ring, use, events }: Histor
   const minutes = ring.kept(now);
   const slots = minutes.flatMap(({ number, servers }) => servers.map((slot) => ({ number, slot })));
   const since = Math.max(startedAt, (minuteNumber(now) - keptMinutes + 1) * 60_000);
-  const late = table && lateEvent(table, now);
   return {
     since: new Date(since).toISOString(),
     total: traffic(slots, now),
-    servers: [...grouped(slots, ({ id, version }) => JSON.stringify([id, version]))]
-      .map(([, group]) => ({ ...nameOf(group[0]?.slot), ...traffic(group, now) }))
-      .sort(
-        (left, right) =>
-          compareNames(left.id ?? '', right.id ?? '') ||
-          compareServerVersions(left.version ?? undefined, right.version ?? undefined),
-      ),
+    servers: [...grouped(slots, ({ id }) => id)]
+      .map(([id, group]) => ({ id: id === '' ? null : id, ...traffic(group, now) }))
+      .sort((left, right) => compareNames(left.id ?? '', right.id ?? '')),
     versions: [...grouped(slots, ({ version }) => version ?? '')]
       .map(([version, group]) => ({ version: version === '' ? null : version, ...traffic(group, now) }))
       .sort((left, right) => compareServerVersions(left.version ?? undefined, right.version ?? undefined)),
     rerouted: reroutedOf(minutes),
-    timeline: [...events, ...(late === undefined ? [] : [late])]
-      .sort((left, right) => right.at - left.at)
+    timeline: events
+      .toSorted((left, right) => right.at - left.at)
       .map(({ at, ...event }) => ({ at: new Date(at).toISOString(), ...event })),
     partlyServed: use.list(now).flatMap((each) => partlyServed(each, table)),
     otherPartlyServed: use.otherRequests,
@@ -119,11 +114,6 @@ interface Slot {
 
 function grouped(slots: readonly Slot[], keyOf: (slot: ServerMinute) => string): Map<string, Slot[]> {
   return Map.groupBy(slots, ({ slot }) => keyOf(slot));
-}
-
-function nameOf(slot: ServerMinute | undefined): { id: string | null; version: string | null } {
-  const { id = '', version = null } = slot ?? {};
-  return { id: id === '' ? null : id, version };
 }
 
 function traffic(slots: readonly Slot[], now: number): Traffic {
@@ -226,8 +216,6 @@ export interface UpgradeEvent {
     | 'ServedResourcesChanged'
     /** The version that requests go to where servers of several versions differ. */
     | 'PreferredVersionChanged'
-    | 'SnapshotLate'
-    | 'SnapshotRenewed'
     | 'ServerUnhealthy'
     | 'ServerHealthy';
   readonly server?: string;
@@ -248,22 +236,15 @@ export function upgradeEvents(
   now: number,
 ): readonly UpgradeEvent[] {
   if (before === undefined) return [{ at: now, event: 'FirstSnapshot' }];
-  // The same table: only what is preferred in it may have changed.
-  const late = before.table === after.table ? undefined : lateEvent(before.table, now);
-  const events: UpgradeEvent[] = late === undefined ? [] : [late, { at: now, event: 'SnapshotRenewed' }];
-  if (before.table.snapshot !== after.table.snapshot) events.push(...serverEvents(before, after, now));
+  const isSame = before.table.snapshot === after.table.snapshot;
+  const events = isSame ? [] : serverEvents(before, after, now);
   if (before.preferred !== after.preferred) {
     events.push({ at: now, event: 'PreferredVersionChanged', from: before.preferred, to: after.preferred });
   }
   return events;
 }
 
-function lateEvent({ createdAt }: RoutingTable, now: number): UpgradeEvent | undefined {
-  const at = createdAt + oldSnapshotAge;
-  return now < at ? undefined : { at, event: 'SnapshotLate' };
-}
-
-function serverEvents(before: KnownCluster, after: KnownCluster, at: number): readonly UpgradeEvent[] {
+function serverEvents(before: KnownCluster, after: KnownCluster, at: number): UpgradeEvent[] {
   const old = new Map(before.table.snapshot.servers.map((server) => [server.id, server]));
   const events: UpgradeEvent[] = [];
   for (const { id: server, version, serves, departedAt } of after.table.snapshot.servers) {

@@ -112,7 +112,7 @@ function hostileHistory(hostile: (field: string) => string): HistoryView {
   return {
     since: new Date(now).toISOString(),
     total: traffic,
-    servers: [{ id: 'one', version: 'v1.0.0', ...traffic }],
+    servers: [{ id: 'one', ...traffic }],
     versions: [{ version: hostile('requested-version'), ...traffic }],
     rerouted: {
       requests: 1,
