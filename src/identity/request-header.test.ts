@@ -179,15 +179,10 @@ describe('what the headers say', () => {
 
 describe('configured header names', () => {
   it('refuses blank ones and ones that no header can have', () => {
-    for (const [bad, code] of [
-      ['', 'EmptyHeaderName'],
-      ['  ', 'EmptyHeaderName'],
-      ['X Remote', 'InvalidHeaderName'],
-      ['X-Remote:', 'InvalidHeaderName'],
-    ] as const) {
+    for (const bad of ['', '  ', 'X Remote', 'X-Remote:']) {
       for (const field of ['username', 'uid', 'group', 'extraPrefix'] as const) {
         const headerNames = { ...defaultIdentityHeaderNames, [field]: ['X-Fine', bad] };
-        assert.throws(() => new RequestHeaderAuthenticator({ allowedNames: [], headerNames }), { code });
+        assert.throws(() => new RequestHeaderAuthenticator({ allowedNames: [], headerNames }), TypeError);
       }
     }
   });

@@ -28,7 +28,7 @@ export class RequestHeaderAuthenticator implements Authenticator {
   readonly #allowedNames: ReadonlySet<string>;
   readonly #headerNames: IdentityHeaderNames;
 
-  /** @throws {IdentityHeaderNamesError} when a header name is blank or no token. */
+  /** @throws {TypeError} when a header name is blank or no token. */
   constructor({ allowedNames, headerNames = defaultIdentityHeaderNames }: RequestHeaderOptions) {
     checkIdentityHeaderNames(headerNames);
     this.#allowedNames = new Set(allowedNames);

@@ -80,7 +80,9 @@ export class DocumentMerger {
     const { preferredVersion, clock } = this.#settings;
     return mergedDiscovery(asked, ledByPreference(table, preferredVersion, clock()), {
       localServerId: this.#settings.local?.id,
-      onAggregated: (wasMade) => inbound.record?.mergedDiscovery(wasMade),
+      onAggregated: (wasMade) => {
+        if (inbound.record !== undefined) inbound.record.aggregatedDiscovery = wasMade ? 'kept' : 'merged';
+      },
     });
   }
 

@@ -221,11 +221,6 @@ export class RequestRecord {
     this.dropped = reason;
   }
 
-  /** The response is merged aggregated discovery. @param wasMade it was there; else it was merged for this request */
-  mergedDiscovery(wasMade: boolean): void {
-    this.aggregatedDiscovery = wasMade ? 'kept' : 'merged';
-  }
-
   /** It is being sent to `destination`; a further call is a further try. */
   attemptBegun(destination: Destination): void {
     const begunAt = this.#clock();

@@ -106,12 +106,7 @@ export class Http2Error extends Error {
   /** The server sent invalid HTTP/2: it may have processed the request. */
   readonly isInvalidResponse: boolean;
 
-  constructor(
-    scope: Http2ErrorScope,
-    code: number,
-    message: string,
-    { isInvalidResponse = false }: { readonly isInvalidResponse?: boolean } = {},
-  ) {
+  constructor(scope: Http2ErrorScope, code: number, message: string, isInvalidResponse = false) {
     super(message);
     this.scope = scope;
     this.code = scope === 'stream' ? 'ERR_HTTP2_CLIENT_STREAM' : 'ERR_HTTP2_CLIENT_CONNECTION';
@@ -122,9 +117,7 @@ export class Http2Error extends Error {
 
 /** The peer broke the protocol, and the connection must end. @param code RFC 9113 section 7 */
 export function connectionError(code: number, reason: string): Http2Error {
-  return new Http2Error('connection', code, `the peer sent invalid HTTP/2: ${reason}`, {
-    isInvalidResponse: true,
-  });
+  return new Http2Error('connection', code, `the peer sent invalid HTTP/2: ${reason}`, true);
 }
 
 /**
@@ -132,9 +125,7 @@ export function connectionError(code: number, reason: string): Http2Error {
  * @param code RFC 9113 section 7. Default: PROTOCOL_ERROR
  */
 export function malformedResponse(reason: string, code: number = errorCode.protocolError): Http2Error {
-  return new Http2Error('stream', code, `the response is not valid HTTP/2: ${reason}`, {
-    isInvalidResponse: true,
-  });
+  return new Http2Error('stream', code, `the response is not valid HTTP/2: ${reason}`, true);
 }
 
 /**
@@ -279,24 +270,24 @@ export function dataKind(length: number, endStream: boolean): FrameKind {
 }
 
 export type FrameRule =
-  | { readonly action: 'take'; readonly counts?: Budget }
+  | { readonly action: 'take'; readonly counts: Budget | undefined }
   /** It has no effect, but is read where later frames depend on it (HPACK). */
-  | { readonly action: 'ignore'; readonly counts?: Budget }
+  | { readonly action: 'ignore'; readonly counts: Budget | undefined }
   /** RST_STREAM is sent, and counted where it is written. */
   | { readonly action: 'stream error'; readonly code: number; readonly counts: 'resets' }
   | { readonly action: 'connection error'; readonly code: number };
 
 export type FrameRules = Readonly<Record<FrameKind, Readonly<Record<StreamState, FrameRule>>>>;
 
-export const take: FrameRule = { action: 'take' };
-export const ignore: FrameRule = { action: 'ignore' };
+export const take: FrameRule = { action: 'take', counts: undefined };
+export const ignore: FrameRule = { action: 'ignore', counts: undefined };
 export const protocolError: FrameRule = { action: 'connection error', code: errorCode.protocolError };
 
-export function takeAndCount(counts: Budget): FrameRule {
+export function takeAndCount(counts?: Budget): FrameRule {
   return { action: 'take', counts };
 }
 
-export function ignoreAndCount(counts: Budget): FrameRule {
+export function ignoreAndCount(counts?: Budget): FrameRule {
   return { action: 'ignore', counts };
 }
 

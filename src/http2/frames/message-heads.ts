@@ -98,9 +98,7 @@ export function parseResponseLines(decoded: readonly string[], isTrailers: boole
   for (let index = start; index < decoded.length; index += 2) {
     const name = decoded[index] as string;
     const value = decoded[index + 1] as string;
-    // A second pseudo-header field fails here as well: no name has a colon.
-    if (!isHttp2FieldName(name)) throw malformedResponse('a header name is invalid');
-    if (!http2FieldValue.test(value)) throw malformedResponse('a header value is invalid');
+    checkLine(name, value, malformedResponse);
     if (name === 'content-length' && !isTrailers) {
       if (contentLength !== undefined || !contentLengthValue.test(value)) {
         throw malformedResponse('its Content-Length is invalid');
@@ -218,9 +216,7 @@ function readLines(decoded: readonly string[], from: number): Lines {
   for (let index = from; index < decoded.length; index += 2) {
     const name = decoded[index] as string;
     const value = decoded[index + 1] as string;
-    // A pseudo-header field after other lines fails here as well: no name has a colon.
-    if (!isHttp2FieldName(name)) throw malformedRequest('a header name is invalid');
-    if (!http2FieldValue.test(value)) throw malformedRequest('a header value is invalid');
+    checkLine(name, value, malformedRequest);
     switch (name) {
       case 'content-length':
         if (contentLength !== undefined || !contentLengthValue.test(value))
@@ -243,12 +239,16 @@ function readLines(decoded: readonly string[], from: number): Lines {
   return { contentLength, expectation, host };
 }
 
+/** A second pseudo-header field, or one after other lines, fails here as well: no name has a colon. */
+function checkLine(name: string, value: string, malformed: (reason: string) => Error): void {
+  if (!isHttp2FieldName(name)) throw malformed('a header name is invalid');
+  if (!http2FieldValue.test(value)) throw malformed('a header value is invalid');
+}
+
 /** Checks trailers, which are then dropped. @throws {Http2Error} of scope `stream` */
 export function checkTrailers(decoded: readonly string[]): void {
   for (let index = 0; index < decoded.length; index += 2) {
-    if (!isHttp2FieldName(decoded[index] as string) || !http2FieldValue.test(decoded[index + 1] as string)) {
-      throw malformedRequest('a trailer is invalid');
-    }
+    checkLine(decoded[index] as string, decoded[index + 1] as string, malformedRequest);
   }
 }
 

@@ -2,8 +2,8 @@ import {
   type Budget,
   connectionError,
   errorCode,
+  type FrameKind,
   type FrameRules,
-  ignore,
   ignoreAndCount,
   onAnyStream,
   onConnection,
@@ -163,43 +163,31 @@ function networkOf(address: string): string {
 const idle = 'idle frames';
 const streamClosed = streamError(errorCode.streamClosed);
 
+function data(counts?: Budget): FrameRules[FrameKind] {
+  return {
+    connection: protocolError,
+    // RFC 9113 section 5.1, "idle".
+    idle: protocolError,
+    open: takeAndCount(counts),
+    // RFC 9113 section 6.1.
+    'half-closed': streamClosed,
+    // RFC 9113 section 5.1, "closed": it crossed our RST_STREAM. At most what the stream's window still allowed.
+    'closed by us': ignoreAndCount(counts),
+    closed: streamClosed,
+    // RFC 9113 section 6.8.
+    'after our GOAWAY': ignoreAndCount(counts),
+  };
+}
+
 /**
  * What each frame of a client does, and which budget counts it. src/http2/frames.md shows this table;
  * `client-budgets.test.ts` tests every cell.
  */
 export const clientFrameRules: FrameRules = {
-  DATA: {
-    connection: protocolError,
-    // RFC 9113 section 5.1, "idle".
-    idle: protocolError,
-    open: take,
-    // RFC 9113 section 6.1.
-    'half-closed': streamClosed,
-    // RFC 9113 section 5.1, "closed": it crossed our RST_STREAM. At most what the stream's window still allowed.
-    'closed by us': ignore,
-    closed: streamClosed,
-    // RFC 9113 section 6.8.
-    'after our GOAWAY': ignore,
-  },
-  'DATA with little content': {
-    connection: protocolError,
-    idle: protocolError,
-    open: takeAndCount('small data'),
-    'half-closed': streamClosed,
-    'closed by us': ignoreAndCount('small data'),
-    closed: streamClosed,
-    'after our GOAWAY': ignoreAndCount('small data'),
-  },
+  DATA: data(),
+  'DATA with little content': data('small data'),
   // CVE-2019-9518. Padding does not count as content.
-  'DATA without content or end': {
-    connection: protocolError,
-    idle: protocolError,
-    open: takeAndCount(idle),
-    'half-closed': streamClosed,
-    'closed by us': ignoreAndCount(idle),
-    closed: streamClosed,
-    'after our GOAWAY': ignoreAndCount(idle),
-  },
+  'DATA without content or end': data(idle),
   'HEADERS of a message': {
     connection: protocolError,
     idle: take,

@@ -72,7 +72,7 @@ export interface ServerSessionHost {
   failed(error: unknown): void;
 }
 
-/** Streams that are remembered: more than a connection may have open, and few enough to search. */
+/** Streams that are remembered: more than a connection may have open. */
 const remembered = 256;
 
 /**
@@ -81,9 +81,8 @@ const remembered = 256;
  * content as the stream's window allowed.
  */
 export class ClosedStreams {
-  readonly #givenUp: number[] = [];
-  readonly #windows: number[] = [];
-  #next = 0;
+  /** By identifier: how much content may still arrive. */
+  readonly #givenUp = new Map<number, number>();
   #lastId = 0;
   isGoAwaySent = false;
 
@@ -95,7 +94,7 @@ export class ClosedStreams {
     // Only servers open even ones, and we open none.
     if (streamId % 2 === 0) return 'idle';
     if (streamId > this.#lastId) return this.isGoAwaySent ? 'after our GOAWAY' : 'idle';
-    return this.#givenUp.includes(streamId) ? 'closed by us' : 'closed';
+    return this.#givenUp.has(streamId) ? 'closed by us' : 'closed';
   }
 
   /** The client used a new identifier. @throws {Http2Error} RFC 9113 section 5.1.1 */
@@ -106,17 +105,15 @@ export class ClosedStreams {
   }
 
   giveUp(streamId: number, window: number): void {
-    this.#givenUp[this.#next] = streamId;
-    this.#windows[this.#next] = window;
-    this.#next = (this.#next + 1) % remembered;
+    this.#givenUp.set(streamId, window);
+    const [oldest] = this.#givenUp.keys();
+    if (this.#givenUp.size > remembered && oldest !== undefined) this.#givenUp.delete(oldest);
   }
 
   receive(streamId: number, bytes: number): void {
-    const place = this.#givenUp.indexOf(streamId);
-    if (place === -1) return;
-    const left = (this.#windows[place] as number) - bytes;
-    this.#windows[place] = left;
-    if (left < 0) this.#givenUp[place] = 0;
+    const left = (this.#givenUp.get(streamId) ?? 0) - bytes;
+    if (left < 0) this.#givenUp.delete(streamId);
+    else this.#givenUp.set(streamId, left);
   }
 }
 

@@ -25,48 +25,6 @@ export interface StreamFollower {
   onClosed(): void;
 }
 
-/**
- * A request as it was received, and a stream for its response: `incoming` of a fetch handler's bindings, for handlers
- * that need more than the web `Request`. A handler that writes its response here returns `RESPONSE_ALREADY_SENT`.
- */
-export interface IncomingStream {
-  readonly socket: TLSSocket;
-  /** Once the response has begun it has no header lines but `User-Agent`. */
-  readonly head: RequestHead;
-  /** Counts what a handler holds for this request elsewhere. Beyond the budget the stream is reset. */
-  readonly held: Holding;
-  readonly hasContent: boolean;
-  /** The content, for one reader. Destroyed early when the client resets the stream or has its response. */
-  readonly content: Readable;
-  readonly isReceived: boolean;
-  readonly status: number | undefined;
-  /** Whether the response has content: not for HEAD, 204, 205 and 304. */
-  readonly takesContent: boolean;
-  readonly isResponseSent: boolean;
-  readonly isClosed: boolean;
-  writer: ResponseWriter | undefined;
-  follow(follower: StreamFollower): void;
-  /** Sends an interim response (RFC 9110 section 15.2). @param status from 100 to 199 */
-  respondInterim(status: number): void;
-  /**
-   * Writes the head of the response, without connection-specific lines and with a `date`.
-   * @param status 200 or more
-   * @throws {TypeError} if the head is invalid or was written before; nothing was written then.
-   */
-  respond(status: number, headers: HeaderLines): void;
-  /**
-   * Writes content, if the response has any.
-   * @param piece copied before it returns
-   * @returns false when the client is slower: wait for the writer's `onRoom`. More that is written is kept nevertheless.
-   * @throws {TypeError} before the head
-   */
-  write(piece: Uint8Array): boolean;
-  end(): void;
-  /** Resets the stream (RST_STREAM): the client must not take a part for the whole response. */
-  breakOff(): void;
-  closeConnection(): void;
-}
-
 /** Bytes in the readable's own buffer. What exceeds it is queued, up to the stream's flow-control window. */
 const readAhead = 16 * 1024;
 /** A piece below this size is smaller than the object that holds it. Bytes. */
@@ -179,14 +137,42 @@ interface ServerStreamOptions {
   readonly sendWindow: number;
 }
 
+/**
+ * A request as it was received, and a stream for its response: `incoming` of a fetch handler's bindings, for handlers
+ * that need more than the web `Request`. A handler that writes its response here returns `RESPONSE_ALREADY_SENT`.
+ */
+export type IncomingStream = Pick<
+  ServerStream,
+  | 'socket'
+  | 'head'
+  | 'held'
+  | 'hasContent'
+  | 'content'
+  | 'isReceived'
+  | 'status'
+  | 'takesContent'
+  | 'isResponseSent'
+  | 'isClosed'
+  | 'writer'
+  | 'follow'
+  | 'respondInterim'
+  | 'respond'
+  | 'write'
+  | 'end'
+  | 'breakOff'
+  | 'closeConnection'
+>;
+
 /** One request and its response on a connection (RFC 9113 section 5). */
-export class ServerStream implements IncomingStream, ReceivingStream, WaitingStream, Holder {
+export class ServerStream implements ReceivingStream, WaitingStream, Holder {
   readonly id: number;
+  /** Once the response has begun it has no header lines but `User-Agent`. */
   head: RequestHead;
   readonly sendWindow: SendWindow;
   isWaiting = false;
   writer: ResponseWriter | undefined;
   status: number | undefined;
+  /** Whether the response has content: not for HEAD, 204, 205 and 304. */
   takesContent = true;
   readonly #connection: StreamConnection;
   #receivedLength = 0;
@@ -199,7 +185,6 @@ export class ServerStream implements IncomingStream, ReceivingStream, WaitingStr
   #isClosed = false;
   #queued: PieceQueue | undefined;
   #headBytes: number;
-  /** Content of both directions that nobody has taken; made for the first piece. */
   #held: Holding | undefined;
 
   constructor(options: ServerStreamOptions) {
@@ -238,6 +223,7 @@ export class ServerStream implements IncomingStream, ReceivingStream, WaitingStr
     return this.#isResponseSent;
   }
 
+  /** Counts what a handler holds for this request elsewhere. Beyond the budget the stream is reset. */
   get held(): Holding {
     this.#held ??= this.#connection.share.content(this);
     if (this.#isClosed) this.#held.end();
@@ -252,7 +238,12 @@ export class ServerStream implements IncomingStream, ReceivingStream, WaitingStr
     return this.#queued !== undefined && !this.#queued.isEmpty;
   }
 
-  get content(): RequestContent {
+  /** The content, for one reader. Destroyed early when the client resets the stream or has its response. */
+  get content(): Readable {
+    return this.#received;
+  }
+
+  get #received(): RequestContent {
     if (this.#content === undefined) {
       this.#content = new RequestContent(this.held, (bytes) => this.#release(bytes));
       // A late reader must see that it ended early.
@@ -271,11 +262,17 @@ export class ServerStream implements IncomingStream, ReceivingStream, WaitingStr
     this.#connection.close();
   }
 
+  /** Sends an interim response (RFC 9110 section 15.2). @param status from 100 to 199 */
   respondInterim(status: number): void {
     if (this.#isClosed || this.status !== undefined) return;
     this.#connection.output.headers(this.id, statusLine(status), false);
   }
 
+  /**
+   * Writes the head of the response, without connection-specific lines and with a `date`.
+   * @param status 200 or more
+   * @throws {TypeError} if the head is invalid or was written before; nothing was written then.
+   */
   respond(status: number, headers: HeaderLines): void {
     // A time-out may have responded while the handler is still working.
     if (this.status !== undefined) throw new TypeError('the response has begun already');
@@ -296,6 +293,12 @@ export class ServerStream implements IncomingStream, ReceivingStream, WaitingStr
     this.#headBytes = bytes;
   }
 
+  /**
+   * Writes content, if the response has any.
+   * @param piece copied before it returns
+   * @returns false when the client is slower: wait for the writer's `onRoom`. More that is written is kept nevertheless.
+   * @throws {TypeError} before the head
+   */
   write(piece: Uint8Array): boolean {
     if (this.#isClosed || this.#isEnding) return true;
     if (this.status === undefined) throw new TypeError('the head of the response must be written first');
@@ -359,6 +362,7 @@ export class ServerStream implements IncomingStream, ReceivingStream, WaitingStr
     this.#connection.clientCausedReset();
   }
 
+  /** Resets the stream (RST_STREAM): the client must not take a part for the whole response. */
   breakOff(): void {
     this.#resetWith(errorCode.internalError);
   }
@@ -400,8 +404,8 @@ export class ServerStream implements IncomingStream, ReceivingStream, WaitingStr
     if (this.#receivedLength > (this.head.contentLength ?? this.#receivedLength)) {
       throw malformedRequest('it is longer than its Content-Length');
     }
-    this.content.receive(piece);
-    this.#connection.contentReceived(this.content);
+    this.#received.receive(piece);
+    this.#connection.contentReceived(this.#received);
   }
 
   receiveEnd(): void {
@@ -410,8 +414,8 @@ export class ServerStream implements IncomingStream, ReceivingStream, WaitingStr
       throw malformedRequest('it is shorter than its Content-Length');
     }
     this.#isReceived = true;
-    this.content.receiveEnd();
-    this.#connection.contentReceived(this.content);
+    this.#received.receiveEnd();
+    this.#connection.contentReceived(this.#received);
   }
 
   #release(bytes: number): void {
