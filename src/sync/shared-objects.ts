@@ -72,7 +72,6 @@ export type GroupAndVersion = Snapshot['customResourceGroups'][number];
 /**
  * The group versions of a CustomResourceDefinition. Every version counts, served or not, as in upstream's exclusion of
  * custom resources from peer routing (peerproxy/gv_exclusion_manager.go).
- * @throws {ReadError} `InvalidDocument` for any other object
  */
 export function parseCustomResourceDefinition(object: unknown): readonly GroupAndVersion[] {
   const { spec } = checkedDocument(customResourceDefinition, customResourceDefinitionsPath, object);

@@ -193,7 +193,6 @@ function storedVersions(
   return stored;
 }
 
-/** What a server serves under one resource name. */
 interface ServedKind extends GroupAndVersion {
   readonly kind: string;
   /** Worked out when it is first asked for: hundreds of digests in each round would be a round's longest part. */

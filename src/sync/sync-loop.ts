@@ -41,7 +41,6 @@ export interface SyncParts {
   readonly logger?: Logger | undefined;
 }
 
-/** What all rounds share: the parts with their defaults, and what is remembered from one round to the next. */
 export function createRoundContext(parts: SyncParts) {
   const options = {
     ...parts,

@@ -15,7 +15,6 @@ export const defaultTiming = {
   /** Documents read at once from one server (classic discovery has one per group version). */
   concurrentDocuments: 8,
 
-  /** For a complete list. */
   listTimeout: 30_000,
   /** A watch that is silent for this long is closed and opened again. */
   silence: 90_000,

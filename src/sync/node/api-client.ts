@@ -234,7 +234,6 @@ function isReadOnce(path: string): boolean {
   return path.startsWith('/openapi/v3/');
 }
 
-/** @param onBreak called if the body ends with an error */
 async function* chunksOf({ body }: HttpsStream, onBreak: () => void): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   try {
@@ -245,12 +244,7 @@ async function* chunksOf({ body }: HttpsStream, onBreak: () => void): AsyncGener
   }
 }
 
-/**
- * The error of a server that did not respond, with what to do where its certificate is not accepted.
- *
- * @param place the server, or the path that it was asked for
- * @param authoritiesFrom what names the authorities that it was verified with; `undefined`: nobody knows
- */
+/** The error of a server that did not respond, with what to do where its certificate is not accepted. */
 function unreachable(place: string, cause: unknown, authoritiesFrom: string | undefined): ReadError {
   const advice = authoritiesFrom && untrustedCertificateAdvice(cause, authoritiesFrom);
   const message = `${place}: ${errorMessage(cause)}${advice === undefined ? '' : `. ${advice}`}`;

@@ -103,8 +103,6 @@ export async function loadClusterAccess(
 /**
  * The certificate and the token of a kubeconfig or pod that say when they expire, read anew. Not those of an exec plugin,
  * which is asked for others.
- *
- * @throws {ClusterAccessError} as `loadClusterAccess`, and an error when a file cannot be read
  */
 export async function expiringCredentials(
   options: ClusterAccessOptions,
@@ -212,9 +210,6 @@ function readKubeconfig(file: string, text?: string): Kubeconfig {
 /**
  * What reads the credentials of a user: its files are read each time, its exec plugin is asked when what it gave has
  * expired. Of several kinds a token wins over a token file's and a plugin's, as in client-go.
- *
- * @returns it rejects with a {@link ClusterAccessError} for a token that cannot be sent, or a certificate or key that
- *   cannot be used, and with an error when a file cannot be read, or a plugin fails
  */
 function credentialsOf(
   identity: KubeconfigIdentity,

@@ -225,10 +225,8 @@ export async function previousSnapshot(
       }
     }),
   );
-  return found.reduce(newer, undefined);
-}
-
-function newer(one: Snapshot | undefined, other: Snapshot | undefined): Snapshot | undefined {
-  if (one === undefined || other === undefined) return one ?? other;
-  return other.metadata.generation > one.metadata.generation ? other : one;
+  const [newest] = found
+    .filter((each) => each !== undefined)
+    .sort((one, other) => other.metadata.generation - one.metadata.generation);
+  return newest;
 }
