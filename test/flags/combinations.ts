@@ -66,7 +66,6 @@ export const serveCombinations: Readonly<Record<'sidecar' | 'gateway' | 'gateOff
       ...each('tls-sni-cert-key', 'serving.crt,serving.key:10.0.0.1,::1'),
       {
         'request-timeout': ['0s'],
-        'response-header-timeout': ['-1s'],
         'max-requests-inflight': ['-1'],
         'max-mutating-requests-inflight': ['1e3'],
         'max-long-running-requests': [''],
@@ -75,7 +74,6 @@ export const serveCombinations: Readonly<Record<'sidecar' | 'gateway' | 'gateOff
         'shutdown-watch-termination-grace-period': ['2h'],
       },
       ...each('request-timeout', '60'),
-      ...each('response-header-timeout', '60s'),
       ...each('health-check-interval', '1ms'),
       ...each('feature-gates', 'Nonsense=true', 'UnknownVersionInteroperabilityProxy'),
       ...each('feature-gates', 'UnknownVersionInteroperabilityProxy=maybe'),

@@ -92,7 +92,6 @@ describe('the options of serve', () => {
   it('are read as Go writes durations and numbers', async () => {
     const { timeouts, settings, securePort, health } = await check.config({
       'request-timeout': ['1m30s'],
-      'response-header-timeout': ['30s'],
       'max-requests-inflight': ['0'],
       'goaway-chance': ['0.001'],
       'shutdown-delay-duration': ['15s'],
@@ -100,13 +99,15 @@ describe('the options of serve', () => {
       'health-check-interval': ['500ms'],
       'secure-port': ['0'],
     });
-    assert.deepEqual(timeouts, { request: 90_000, responseHeader: 30_000, tlsHandshake: 10_000 });
+    assert.deepEqual(timeouts, { request: 90_000, responseHeader: 45_000, tlsHandshake: 10_000 });
     assert.equal(settings.limits.requestsInFlight, 0);
     assert.equal(settings.limits.goawayChance, 0.001);
     assert.deepEqual(settings.shutdown, { delay: 15_000, watchTerminationGracePeriod: 0 });
     assert.equal(health?.interval, 500);
     assert.equal(securePort, 0);
     assert.equal((await check.config({ 'health-check-interval': ['0s'] })).health, undefined);
+    const short = await check.config({ 'request-timeout': ['20s'] });
+    assert.equal(short.timeouts.responseHeader, 15_000);
   });
 });
 

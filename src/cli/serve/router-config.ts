@@ -159,7 +159,8 @@ export async function routerConfig(
     peerAddresses: { allowLoopbackPeers: peers.allowLoopback, allowedCidrs: peers.allowedCIDRs },
     timeouts: {
       request: timeouts.request,
-      responseHeader: responseHeaderTimeout(settings),
+      // What is left is for the second server.
+      responseHeader: Math.min(45_000, timeouts.request * 0.75),
       tlsHandshake: 10_000,
     },
     credentialFiles: settings.credentialFiles,
@@ -425,19 +426,6 @@ async function readKeys<Key extends PinnedKey>(
   for (const issue of result.issues)
     settings.issue(flag, `--${flag}: ${describeKeysIssue(file.path, issue)}`);
   return undefined;
-}
-
-function responseHeaderTimeout(settings: ServeSettings): number {
-  const { request, responseHeader } = settings.values.timeouts;
-  // What is left is for the second server.
-  if (!settings.isGiven('response-header-timeout')) return Math.min(responseHeader, (request * 3) / 4);
-  if (responseHeader >= request) {
-    settings.warn(
-      'response-header-timeout',
-      '--response-header-timeout is not shorter than --request-timeout: no request ever waits that long',
-    );
-  }
-  return responseHeader;
 }
 
 /** Reads how the router reads the cluster itself; `undefined` where snapshots are pushed, and after an error. */

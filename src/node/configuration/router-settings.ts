@@ -251,11 +251,6 @@ export const routerSettings = section('Router flags:', {
       description:
         'How long a request may take as a whole: 503 with Retry-After (reads) or 504 (writes) before the response begins, broken off afterwards. Watches, logs, exec and the like have no such limit.',
     }),
-    responseHeader: setting('response-header-timeout', duration('0s', '24h'), {
-      default: '45s',
-      description:
-        'How long a server may take to begin its response to a read before another one is asked; when not given, at most three quarters of --request-timeout. Not for writes and long-running requests. 0s: only --request-timeout counts.',
-    }),
   }),
   limits: section('Overload flags:', {
     requestsInFlight: setting('max-requests-inflight', wholeNumber(0, 1_000_000), {

@@ -107,7 +107,7 @@ export interface ServeConfig {
   readonly timeouts: {
     /** For a whole request that is not long-running. */
     readonly request: number;
-    /** Until the response to a read begins that another server could be asked for; 0: no limit but `request`. */
+    /** Until the response to a read begins that another server could be asked for: a constant. */
     readonly responseHeader: number;
     /** For the TLS handshake with a server, and with a client: a constant. */
     readonly tlsHandshake: number;

@@ -16,7 +16,6 @@ import {
   CredentialFileReport,
   CredentialWatch,
   type ExpiringCertificate,
-  ExpiryReminder,
   type FileGroup,
   type FileGroupState,
   type WatchedFile,
@@ -294,7 +293,6 @@ it('shows what is in none of the files beside them, and of all the one that ends
     text: 'in 5 days: CN=reader in /etc/reader.kubeconfig (--kubeconfig)',
     isNear: true,
   });
-  assert.equal(report.expiring().length, 3);
 });
 
 it('shows of a bundle the certificate that ends first', async () => {
@@ -364,43 +362,5 @@ describe('the end of a certificate', () => {
       [29, 11, 9, 4, 2].map((days) => daysBefore(30, days)),
       [undefined, undefined, 'soon', 'soon', 'urgent'],
     );
-  });
-});
-
-describe('reminders', () => {
-  it('come once a day, and at once when the end gets nearer', () => {
-    const { logger, lines } = recordingLogger();
-    const reminder = new ExpiryReminder(logger);
-    const ends = certificate(365).notAfter;
-    const daysLeft = (days: number) => reminder.remind([certificate(365)], ends - days * day);
-    daysLeft(40);
-    assert.equal(lines.length, 0);
-    for (const days of [29.9, 29.8, 29.1, 28.9, 28.5, 7.2, 6.9, 6.8, -0.1]) daysLeft(days);
-    assert.deepEqual(
-      lines.map(({ level, fields, message }) => [level, fields['daysLeft'], message]),
-      [
-        ['warn', 29, 'A credential expires soon: renew it'],
-        ['warn', 28, 'A credential expires soon: renew it'],
-        ['warn', 7, 'A credential expires soon: renew it'],
-        ['warn', 6, 'A credential expires within days: renew it now'],
-        ['warn', -1, 'A credential has expired'],
-      ],
-    );
-    assert.deepEqual(lines[0]?.fields, {
-      flag: '--tls-cert-file',
-      path: '/etc/router/tls.crt',
-      subject: 'CN=router',
-      notAfter: '2027-01-01T00:00:00.000Z',
-      daysLeft: 29,
-    });
-  });
-
-  it('stop when the certificate is renewed', () => {
-    const { logger, lines } = recordingLogger();
-    const reminder = new ExpiryReminder(logger);
-    const now = certificate(365).notAfter - 10 * day;
-    reminder.remind([certificate(365)], now);
-    reminder.remind([certificate(720)], now + 2 * day);
-    assert.equal(lines.length, 1);
   });
 });

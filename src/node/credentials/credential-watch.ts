@@ -4,7 +4,6 @@ import {
   type CertificateStatus,
   type CredentialFiles,
   daysLeft,
-  expiryOf,
   type KeyFileStatus,
 } from '../../own-paths/status/status-sources.ts';
 import { errorMessage, fileErrorMessage } from '../../runtime/errors.ts';
@@ -43,7 +42,6 @@ export interface FileGroup {
 
 interface FileInUse {
   readonly file: WatchedFile;
-  /** That is in use. */
   text: string;
   /** When it was taken: milliseconds since the epoch; `undefined`: it is that of the start. */
   lastReload: number | undefined;
@@ -86,7 +84,6 @@ export class CredentialWatch {
   readonly #options: Required<CredentialWatchOptions>;
   readonly #states: FileGroupState[] = [];
   readonly #report: CredentialFileReport;
-  readonly #reminder: ExpiryReminder;
   #lastPass: Promise<void> = Promise.resolve();
   #timer: NodeJS.Timeout | undefined;
 
@@ -100,7 +97,6 @@ export class CredentialWatch {
     };
     this.#report = new CredentialFileReport(() => this.#states, this.#options.clock);
     this.status = this.#report;
-    this.#reminder = new ExpiryReminder(options.logger);
   }
 
   add(group: FileGroup): void {
@@ -118,7 +114,7 @@ export class CredentialWatch {
   }
 
   start(): void {
-    void this.#remind();
+    void this.#readFurther();
     let isLooking = false;
     const look = async (): Promise<void> => {
       // A file system may hang for hours: looks must not pile up.
@@ -138,18 +134,17 @@ export class CredentialWatch {
   reload(): Promise<void> {
     this.#lastPass = this.#lastPass.then(async () => {
       for (const state of this.#states) await this.#checkGroup(state);
-      await this.#remind();
+      await this.#readFurther();
     });
     return this.#lastPass;
   }
 
-  async #remind(): Promise<void> {
+  async #readFurther(): Promise<void> {
     try {
       this.#report.further = await this.#options.further();
     } catch {
       // What cannot be read is told by who reads the cluster with it; its expiry stays the last that was seen.
     }
-    this.#reminder.remind(this.#report.expiring(), this.#options.clock());
   }
 
   async #checkGroup(state: FileGroupState): Promise<void> {
@@ -212,7 +207,6 @@ export class CredentialWatch {
   }
 }
 
-/** Paths. */
 function differing({ files }: FileGroupState): readonly string[] {
   return files.flatMap(({ file, differs }) => (differs ? [file.path] : []));
 }
@@ -227,10 +221,6 @@ export class CredentialFileReport implements CredentialFiles {
   constructor(states: () => readonly FileGroupState[], clock: () => number) {
     this.#states = states;
     this.#clock = clock;
-  }
-
-  expiring(): readonly ExpiringCertificate[] {
-    return [...this.#certificateFiles().map(([, certificate]) => certificate), ...this.further];
   }
 
   certificates(): readonly CertificateStatus[] {
@@ -316,8 +306,6 @@ export function firstToEnd({
   return first as ExpiringCertificate;
 }
 
-const day = 86_400_000;
-
 /** When a certificate or token is valid, in milliseconds since the epoch, and which one it is. */
 export interface ExpiringCertificate {
   readonly name: string;
@@ -325,40 +313,4 @@ export interface ExpiringCertificate {
   readonly subject: string;
   readonly notBefore: number;
   readonly notAfter: number;
-}
-
-const words = {
-  expired: 'A credential has expired',
-  urgent: 'A credential expires within days: renew it now',
-  soon: 'A credential expires soon: renew it',
-} as const;
-
-/** Warns of certificates near their end: at once when it gets nearer, else once a day. */
-export class ExpiryReminder {
-  readonly #logger: Logger;
-  #reminded = new Map<string, number>();
-
-  constructor(logger: Logger) {
-    this.#logger = logger;
-  }
-
-  remind(certificates: readonly ExpiringCertificate[], now: number): void {
-    const reminded = new Map<string, number>();
-    for (const certificate of certificates) {
-      const expiry = expiryOf(certificate, now);
-      if (expiry === undefined) continue;
-      const { name, path, subject, notAfter } = certificate;
-      const key = JSON.stringify([name, subject, notAfter, expiry]);
-      const last = this.#reminded.get(key);
-      const due = last === undefined || now - last >= day;
-      reminded.set(key, due ? now : last);
-      if (!due) continue;
-      const daysLeft = Math.floor((notAfter - now) / day);
-      this.#logger.warn(
-        { flag: `--${name}`, path, subject, notAfter: new Date(notAfter).toISOString(), daysLeft },
-        words[expiry],
-      );
-    }
-    this.#reminded = reminded;
-  }
 }

@@ -131,11 +131,8 @@ export class LiveCredentials {
   readonly clientCertificateOf: ClientCertificateOf = (incoming) => this.#clientCertificates.read(incoming);
 
   /**
-   * Both sides of TLS, or neither.
-   *
-   * - Clients: new connections are verified by the new CAs, and open ones are judged again.
-   * - API servers and peers: where something has changed, new connections use the new CA and pair, and the old ones end
-   *   once their requests have (`transport.updateCredentials`).
+   * For new connections of both sides, or of neither. Open ones of clients are judged again; those to servers end once their
+   * requests have, where something has changed.
    * @throws when a certificate or a key cannot be used after all; the old ones stay in use then
    */
   replace(next: Credentials, { server, admin, transport }: CredentialUsers): void {

@@ -33,7 +33,7 @@ interface ExchangeOptions {
  */
 const heldByPaused = 128 * 1024;
 
-/** Limits for reading the rest of a response that was replaced by another one. */
+/** Of a response that was replaced by another one, and is read to its end. */
 const maximumDiscarded = 64 * 1024;
 const discardMilliseconds = 5_000;
 

@@ -6,7 +6,7 @@ import { connect } from 'node:tls';
 import * as v from 'valibot';
 import { errorCode } from '../../runtime/errors.ts';
 import type { AddressPolicy } from '../../snapshot/addresses/address-policy.ts';
-import { checkServerIdentity, guardedLookup, refusedAddress } from './tls-dialer.ts';
+import { checkServerIdentity, guardedLookup, refusedAddress, tcpKeepAliveDelay } from './tls-dialer.ts';
 
 export interface HttpsServer {
   /** `https://host:port`; a path in it stands before that of each request. */
@@ -27,7 +27,6 @@ export interface HttpsRequest {
   /** Default: `GET`. */
   readonly method?: string;
   readonly headers?: readonly string[];
-  /** Default: none. */
   readonly body?: string | undefined;
   readonly signal?: AbortSignal | undefined;
 }
@@ -59,8 +58,6 @@ export interface ResponseLimits {
 
 /** Milliseconds that a connection without a request is kept: kube-apiserver closes it after 90 s. */
 const idleTimeout = 30_000;
-/** Milliseconds of silence before the kernel sends keep-alive probes. */
-const tcpKeepAliveDelay = 30_000;
 
 /**
  * Asks one server over HTTPS whatever is not a client's request: what the sync job reads and pushes, `status`, `doctor`,

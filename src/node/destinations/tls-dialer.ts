@@ -263,7 +263,7 @@ export class TlsDialer {
 }
 
 /** Milliseconds of silence before the kernel sends keep-alive probes. */
-const tcpKeepAliveDelay = 30_000;
+export const tcpKeepAliveDelay = 30_000;
 
 function contextKey(withCertificate: boolean, authorities: string): string {
   return `${withCertificate} ${authorities}`;
