@@ -236,3 +236,34 @@ test('a server that was lost is read while it starts, counts once it is ready, a
   assert.equal(readers.starts().get('server')?.readyAt, clock.now() - 200);
   assert.deepEqual([readers.expectsNews(), readers.early().size], [false, 0]);
 });
+
+test('a server that is back ends the wait of a round for a slow one, which is news once it has been read', async () => {
+  const server = fakeServer(responses);
+  const slow = fakeServer(responses);
+  const { clock, readers, signal } = setUp({ server, slow });
+  await readers.round(signal, 2000);
+  server.responses.set('/api', refusesConnections);
+  await readers.round(signal, 2000);
+  server.responses.set('/api', responses['/api']);
+  const release = Promise.withResolvers<ServerDocument>();
+  slow.responses.set('/api', () => release.promise);
+  server.responses.set('/readyz', () => jsonDocument({}, 500));
+  await clock.advance(1000);
+
+  const starting = readers.round(signal, 2000);
+  await clock.advance(100);
+  assert.equal((await starting).get('server')?.ok, false);
+  assert.equal(readers.early().has('server'), true);
+  server.responses.set('/readyz', () => jsonDocument({}));
+  const ready = readers.untilNews(signal, signal);
+  await clock.advance(100);
+  await ready;
+  assert.equal((await readers.round(signal, 2000)).get('server')?.ok, true);
+  assert.equal(readers.expectsNews(), true);
+
+  const read = readers.untilNews(signal, signal);
+  release.resolve({ status: 200, contentType: 'application/json', body: JSON.stringify(responses['/api']) });
+  await read;
+  assert.equal((await readers.round(signal, 0)).get('slow')?.ok, true);
+  assert.equal(readers.expectsNews(), false);
+});

@@ -69,6 +69,8 @@ export function createServerReaders(servers: readonly ReadableServer[], options:
   const states = new Map(servers.map((server) => [server.id, newState(server)]));
   /** Whether a server that was lost has said something since the last round. */
   let hasNews = false;
+  /** Rounds that have ended before their reads. */
+  let awaited = 0;
   let news = Promise.withResolvers<void>();
 
   function newState(server: ReadableServer): ReaderState {
@@ -198,6 +200,22 @@ export function createServerReaders(servers: readonly ReadableServer[], options:
     state.underWay = reading;
   }
 
+  /**
+   * Asks servers that were lost until one of them has been read, or has begun to say what it will serve, or until `rest`
+   * aborts; `end` cancels what has been begun.
+   */
+  async function untilNews(rest: AbortSignal, end: AbortSignal): Promise<void> {
+    while (!hasNews && !rest.aborted) {
+      news = Promise.withResolvers<void>();
+      await Promise.race([news.promise, clock.sleep(readinessInterval, rest)]);
+      if (hasNews || rest.aborted) return;
+      for (const state of states.values()) {
+        if (isLost(state) && state.underWay === undefined && clock.monotonic() >= state.dueAt)
+          begin(state, end);
+      }
+    }
+  }
+
   return {
     /**
      * Makes these the servers to read. A server that stays keeps its reading. A server with another address, or another
@@ -238,31 +256,32 @@ export function createServerReaders(servers: readonly ReadableServer[], options:
       const now = clock.monotonic();
       const all = longestWait === 0 ? [] : [...states.values()];
       const due = all.filter(({ underWay, dueAt }) => underWay === undefined && now >= dueAt);
+      hasNews = false;
       for (const state of due) begin(state, signal);
       if (longestWait === undefined) {
         await Promise.all(all.map(({ underWay }) => underWay));
       } else if (due.length > 0) {
-        const reads = due.filter((state) => !isLost(state)).map(({ underWay }) => underWay);
-        await waitAtMost(Promise.all(reads), longestWait, clock, signal);
+        const reads = Promise.all(due.filter((state) => !isLost(state)).map(({ underWay }) => underWay));
+        const waiting = new AbortController();
+        const first = Promise.race([
+          reads.then(() => 'all'),
+          untilNews(waiting.signal, signal).then(() => 'news'),
+        ]);
+        const ended = await waitAtMost(first, longestWait, clock, signal);
+        waiting.abort();
+        // A server that is back does not wait for slow ones: their reads are news of their own then.
+        if (ended === 'news') {
+          awaited += 1;
+          void reads.then(() => {
+            awaited -= 1;
+            tell();
+          });
+        }
       }
       hasNews = false;
       return new Map(latest);
     },
-    /**
-     * Asks servers that were lost until one of them has been read, or has begun to say what it will serve, or until `rest`
-     * aborts; `end` cancels what has been begun.
-     */
-    async untilNews(rest: AbortSignal, end: AbortSignal): Promise<void> {
-      while (!hasNews && !rest.aborted) {
-        news = Promise.withResolvers<void>();
-        await Promise.race([news.promise, clock.sleep(readinessInterval, rest)]);
-        if (hasNews || rest.aborted) return;
-        for (const state of states.values()) {
-          if (isLost(state) && state.underWay === undefined && clock.monotonic() >= state.dueAt)
-            begin(state, end);
-        }
-      }
-    },
+    untilNews,
     starts: (): ReadonlyMap<string, SeenStart> =>
       new Map([...states].flatMap(([id, { start }]) => (start === undefined ? [] : [[id, start]]))),
     /** What servers that are not ready yet say that they will serve, by ID. */
@@ -275,8 +294,8 @@ export function createServerReaders(servers: readonly ReadableServer[], options:
           .filter((state) => isLost(state) && state.lost?.changedHands === true)
           .map(({ server }) => server.id),
       ),
-    /** Whether a server was lost and has not been read since, or has been since the last round. */
-    expectsNews: (): boolean => hasNews || [...states.values()].some(isLost),
+    /** Whether a server was lost and has not been read since, or has been since the last round, or a read is late. */
+    expectsNews: (): boolean => hasNews || awaited > 0 || [...states.values()].some(isLost),
     reading: (id: string) => latest.get(id),
   };
 }
