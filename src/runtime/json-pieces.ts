@@ -61,11 +61,10 @@ async function findContainers(
     }
     const code = text.charCodeAt(index);
     if (code === quote) {
-      for (index++; index < text.length; index++) {
-        const inside = text.charCodeAt(index);
-        if (inside === quote) break;
-        if (inside === backslash) index++;
-      }
+      do {
+        index = text.indexOf('"', index + 1);
+        if (index === -1) return undefined;
+      } while (isEscaped(text, index));
     } else if (code === comma) {
       const container = open[depth - 1];
       if (container !== undefined) container.commas[container.commaCount++] = index;
@@ -92,6 +91,12 @@ async function findContainers(
   return root !== undefined && isBlank(text.slice(0, root.start) + text.slice(root.end + 1))
     ? root
     : undefined;
+}
+
+function isEscaped(text: string, index: number): boolean {
+  let from = index;
+  while (text.charCodeAt(from - 1) === backslash) from--;
+  return (index - from) % 2 === 1;
 }
 
 function newContainer(): OpenContainer {

@@ -1,5 +1,4 @@
 import * as v from 'valibot';
-import { eightByteHash } from '../apimachinery/storage-version-hash.ts';
 import { DiscoveryDocumentError, parseWith } from '../discovery/forms/parse-document.ts';
 import { sha256Digest } from '../runtime/bytes.ts';
 import { canonicalJson } from '../runtime/canonical-json.ts';
@@ -47,8 +46,12 @@ export async function schemaDigests(
   }
   const digestOf = digestsOf(definitions, known, createTimeSlice());
   const byKind = new Map<string, string>();
-  for (const [kind, name] of kinds) byKind.set(kind, await eightByteHash(await digestOf(name)));
+  for (const [kind, name] of kinds) byKind.set(kind, shortDigest(await digestOf(name)));
   return byKind;
+}
+
+function shortDigest(digest: string): string {
+  return Uint8Array.fromHex(digest.slice('sha256:'.length, 'sha256:'.length + 16)).toBase64();
 }
 
 function definitionsOf(document: unknown): ReadonlyMap<string, unknown> {
@@ -108,15 +111,15 @@ function digestsOf(
     if (++visits > maximumVisits) throw faulty('definitions that refer to each other too widely');
     const own = way.size;
     way.set(name, own);
-    const references = new Map<string, string>();
+    const parts = schemaStructure(definitions.get(name)).split(referenceMark);
     let backTo = Number.POSITIVE_INFINITY;
-    for (const each of referencesOf(definitions.get(name))) {
-      const referenced = await visit(each);
-      references.set(each, referenced.digest);
+    for (let index = 1; index < parts.length; index += 2) {
+      const referenced = await visit(parts[index] ?? '');
+      parts[index] = JSON.stringify(`#${referenced.digest}`);
       backTo = Math.min(backTo, referenced.backTo);
     }
     way.delete(name);
-    const text = schemaStructure(definitions.get(name), (each) => JSON.stringify(`#${references.get(each)}`));
+    const text = parts.join('');
     const digest = known.get(text) ?? (await sha256Digest(new TextEncoder().encode(text)));
     if (text.length <= longestKnown && known.size < maximumKnown) known.set(text, digest);
     // One of a circle has another digest on another way.
@@ -126,21 +129,15 @@ function digestsOf(
   return async (name) => (await visit(name)).digest;
 }
 
-function referencesOf(definition: unknown): ReadonlySet<string> {
-  const found = new Set<string>();
-  schemaStructure(definition, (referenced) => {
-    found.add(referenced);
-    return '';
-  });
-  return found;
-}
-
 /** Levels of schemas within schemas, without those that references lead to. Generated documents have 6. */
 const maximumDepth = 64;
 const referencePrefix = '#/components/schemas/';
 
+/** Stands around the name of a referenced definition. JSON has no such character as it stands, and a name with one leads nowhere. */
+const referenceMark = '\u0001';
+
 /** Keywords whose value counts as it stands. */
-const values = [
+const values = new Set([
   'format',
   'exclusiveMaximum',
   'exclusiveMinimum',
@@ -160,13 +157,7 @@ const values = [
   'x-kubernetes-int-or-string',
   'x-kubernetes-patch-merge-key',
   'x-kubernetes-preserve-unknown-fields',
-] as const;
-
-/** Keywords whose value is a set: one word, or a list in any order. */
-const sets = ['enum', 'required', 'type', 'x-kubernetes-list-map-keys'] as const;
-
-/** What a list or map is without the keyword (sigs.k8s.io/structured-merge-diff, k8s.io/kube-openapi pkg/schemaconv). */
-const impliedTypes = { 'x-kubernetes-list-type': 'atomic', 'x-kubernetes-map-type': 'granular' } as const;
+]);
 
 /**
  * Writes out the structure of one schema of an OpenAPI v3 document, always in the same words: what a server takes,
@@ -186,63 +177,86 @@ const impliedTypes = { 'x-kubernetes-list-type': 'atomic', 'x-kubernetes-map-typ
  *
  * `required` counts although the servers' own rules decide for built-in types: clients go by it.
  *
- * @param textOf what stands for a referenced definition, by its name in `components.schemas`
+ * A referenced definition stands as its name in `components.schemas`, between two `referenceMark`.
  * @throws {DiscoveryDocumentError} when it is no schema
  */
-function schemaStructure(schema: unknown, textOf: (name: string) => string, depth = 0): string {
+function schemaStructure(schema: unknown, depth = 0): string {
   if (depth > maximumDepth) throw faulty('schemas within schemas, deeper than any that is generated');
-  const given = objectOf(schema);
-  const inner = (value: unknown) => schemaStructure(value, textOf, depth + 1);
+  const inner = (value: unknown) => schemaStructure(value, depth + 1);
   const members: [string, string][] = [];
-  const addSet = (key: string, items: readonly unknown[], textOfItem: (item: unknown) => string) => {
-    const texts = sorted(items.map(textOfItem));
-    if (texts.length > 0) members.push([key, `[${texts}]`]);
+  const addSet = (key: string, texts: readonly string[]) => {
+    if (texts.length > 0) members.push([key, `[${sorted(texts)}]`]);
   };
-  for (const key of values) {
-    const value = given[key];
-    if (value !== undefined && value !== false) members.push([key, canonicalJson(value)]);
+  const all: string[] = [];
+  for (const [key, value] of entriesOf(schema)) {
+    if (values.has(key)) {
+      if (value !== undefined && value !== false) members.push([key, canonicalJson(value)]);
+      continue;
+    }
+    switch (key) {
+      // One word, or a list in any order.
+      case 'enum':
+      case 'required':
+      case 'type':
+      case 'x-kubernetes-list-map-keys':
+        addSet(key, listOf(value).map(canonicalJson));
+        break;
+      // What a list or map is without the keyword (sigs.k8s.io/structured-merge-diff, k8s.io/kube-openapi pkg/schemaconv).
+      case 'x-kubernetes-list-type':
+        if (value !== 'atomic') members.push([key, canonicalJson(value)]);
+        break;
+      case 'x-kubernetes-map-type':
+        if (value !== 'granular') members.push([key, canonicalJson(value)]);
+        break;
+      case 'default':
+        if (!isZero(value)) members.push([key, canonicalJson(value)]);
+        break;
+      case 'items':
+      case 'not':
+        members.push([key, inner(value)]);
+        break;
+      case 'additionalProperties':
+        // A schema `true` allows the same fields as a schema without members.
+        members.push([key, value === false ? 'false' : inner(value === true ? {} : value)]);
+        break;
+      case 'properties': {
+        const fields = entriesOf(value).map(([name, field]) => [name, inner(field)] as const);
+        if (fields.length > 0) members.push([key, object(fields)]);
+        break;
+      }
+      case 'anyOf':
+      case 'oneOf':
+        addSet(key, listOf(value).map(inner));
+        break;
+      case 'x-kubernetes-patch-strategy':
+        if (typeof value === 'string') addSet(key, value.split(',').map(canonicalJson));
+        break;
+      case 'x-kubernetes-validations':
+        addSet(key, listOf(value).map(ruleText));
+        break;
+      case '$ref':
+        all.push(reference(value));
+        break;
+      case 'allOf':
+        all.push(...listOf(value).map(inner));
+    }
   }
-  for (const key of sets) addSet(key, listOf(given[key]), canonicalJson);
-  for (const [key, implied] of Object.entries(impliedTypes)) {
-    const value = given[key];
-    if (value !== undefined && value !== implied) members.push([key, canonicalJson(value)]);
-  }
-  const { default: defaultValue, items, not, properties, additionalProperties } = given;
-  if (!isZero(defaultValue)) members.push(['default', canonicalJson(defaultValue)]);
-  if (items !== undefined) members.push(['items', inner(items)]);
-  if (not !== undefined) members.push(['not', inner(not)]);
-  if (additionalProperties !== undefined) {
-    // A schema `true` allows the same fields as a schema without members.
-    const allowed = additionalProperties === true ? {} : additionalProperties;
-    const text = allowed === false ? 'false' : inner(allowed);
-    members.push(['additionalProperties', text]);
-  }
-  const fields = properties === undefined ? [] : Object.entries(objectOf(properties));
-  if (fields.length > 0)
-    members.push(['properties', object(fields.map(([name, field]) => [name, inner(field)]))]);
-  for (const key of ['anyOf', 'oneOf']) addSet(key, listOf(given[key]), inner);
-  const strategies = given['x-kubernetes-patch-strategy'];
-  if (typeof strategies === 'string')
-    addSet('x-kubernetes-patch-strategy', strategies.split(','), canonicalJson);
-  addSet('x-kubernetes-validations', listOf(given['x-kubernetes-validations']), ruleText);
-  const all = sorted([...referenceOf(given, textOf), ...listOf(given['allOf']).map(inner)]);
   const [only] = all;
-  if (only !== undefined && all.length === 1 && members.length === 0) return only;
-  if (all.length > 0) members.push(['allOf', `[${all}]`]);
+  if (only !== undefined && members.length === 0 && all.every((each) => each === only)) return only;
+  addSet('allOf', all);
   return object(members);
 }
 
-function referenceOf(schema: Readonly<Record<string, unknown>>, textOf: (name: string) => string): string[] {
-  const { $ref: reference } = schema;
-  if (reference === undefined) return [];
-  if (typeof reference !== 'string' || !reference.startsWith(referencePrefix)) {
+function reference(value: unknown): string {
+  if (typeof value !== 'string' || !value.startsWith(referencePrefix)) {
     throw faulty('a reference that leads out of it');
   }
-  return [textOf(reference.slice(referencePrefix.length).replaceAll('~1', '/').replaceAll('~0', '~'))];
+  const name = value.slice(referencePrefix.length).replaceAll('~1', '/').replaceAll('~0', '~');
+  return `${referenceMark}${name.replaceAll(referenceMark, '')}${referenceMark}`;
 }
 
 function ruleText(rule: unknown): string {
-  const { rule: expression, fieldPath, optionalOldSelf } = objectOf(rule);
+  const { rule: expression, fieldPath, optionalOldSelf } = Object.fromEntries(entriesOf(rule));
   return canonicalJson({ rule: expression, fieldPath, optionalOldSelf });
 }
 
@@ -265,11 +279,11 @@ function object(members: readonly (readonly [string, string])[]): string {
   return `{${texts.sort()}}`;
 }
 
-function objectOf(value: unknown): Readonly<Record<string, unknown>> {
+function entriesOf(value: unknown): readonly (readonly [string, unknown])[] {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw faulty('something that is no schema where one is to be');
   }
-  return Object.fromEntries(Object.entries(value));
+  return Object.entries(value);
 }
 
 function faulty(what: string): DiscoveryDocumentError {
