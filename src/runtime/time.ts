@@ -134,9 +134,9 @@ export async function withDeadline<Result>(
 }
 
 /** Lets everything that waits have its turn: work that takes tens of milliseconds must not hold up requests. */
-export function pause(): Promise<void> {
+export function pause(milliseconds = 0): Promise<void> {
   return new Promise((resolve) => {
-    setTimeout(resolve, 0);
+    setTimeout(resolve, milliseconds);
   });
 }
 
@@ -149,15 +149,19 @@ export interface TimeSlice {
 }
 
 /**
- * Short work never rests. On runtimes whose clock stands still while code runs (Workers, against timing attacks) it never
+ * Short work never rests. Work that is wanted in seconds leaves most of the time to what is wanted at once, and most of the
+ * processor to who else runs there, such as a kube-apiserver that starts. On runtimes whose clock stands still while code runs (Workers, against timing attacks) it never
  * rests either; nothing else runs there in between.
+ *
+ * @param urgency default `now`
  */
-export function createTimeSlice(): TimeSlice {
+export function createTimeSlice(urgency: 'now' | 'in seconds' = 'now'): TimeSlice {
+  const restMilliseconds = urgency === 'now' ? 0 : 3 * sliceMilliseconds;
   let begun = performance.now();
   return {
     rest() {
       if (performance.now() - begun < sliceMilliseconds) return undefined;
-      return pause().then(() => {
+      return pause(restMilliseconds).then(() => {
         begun = performance.now();
       });
     },

@@ -38,13 +38,14 @@ export async function schemaDigests(
   group: string,
   version: string,
   known: Map<string, string> = new Map(),
+  slice: TimeSlice = createTimeSlice(),
 ): Promise<ReadonlyMap<string, string>> {
   const definitions = definitionsOf(document);
   const kinds = kindsOf(definitions, group, version);
   if (kinds.size === 0) {
     throw new DiscoveryDocumentError(`This OpenAPI document has no kind of ${group}/${version}.`);
   }
-  const digestOf = digestsOf(definitions, known, createTimeSlice());
+  const digestOf = digestsOf(definitions, known, slice);
   const byKind = new Map<string, string>();
   for (const [kind, name] of kinds) byKind.set(kind, shortDigest(await digestOf(name)));
   return byKind;

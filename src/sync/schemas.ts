@@ -1,6 +1,6 @@
 import { groupVersionString, storageVersionName } from '../apimachinery/group-version.ts';
 import { minorVersion } from '../apimachinery/server-version.ts';
-import type { Clock } from '../runtime/time.ts';
+import { type Clock, createTimeSlice, type TimeSlice } from '../runtime/time.ts';
 import type { ServedSet, Snapshot } from '../snapshot/format/schema.ts';
 import { createDocumentCache, type DocumentState } from './document-cache.ts';
 import { schemaDigests } from './schema-digests.ts';
@@ -71,6 +71,8 @@ export function createSchemaReader(options: SchemaReaderOptions) {
     concurrentDocuments,
   });
   let digested = new Map<string, string>();
+  // What is not compared yet counts as different.
+  const slice = createTimeSlice('in seconds');
   if (options.previous !== undefined) {
     for (const [url, digests] of digestsOf(options.previous)) documents.remember(url, digests);
   }
@@ -112,7 +114,7 @@ export function createSchemaReader(options: SchemaReaderOptions) {
         const from = alike.filter(({ server }) => server !== undefined);
         // After a failure, the next server is asked.
         const read = (deadline: AbortSignal, failures: number) =>
-          readDigests(from[failures % from.length], digested, deadline);
+          readDigests(from[failures % from.length], digested, slice, deadline);
         return from.length === 0 ? [] : [{ key, read }];
       });
       const read = documents.read(readable, signal);
@@ -290,6 +292,7 @@ const maximumLength = 16 * 1024 * 1024;
 async function readDigests(
   document: SchemaDocument | undefined,
   digested: Map<string, string>,
+  slice: TimeSlice,
   signal: AbortSignal,
 ): Promise<Digests> {
   if (document?.server === undefined) throw new TypeError('no server has it');
@@ -298,5 +301,6 @@ async function readDigests(
   if (response.body.length > maximumLength) {
     throw new ReadError('InvalidDocument', `${withoutQuery(url)} has more than ${maximumLength} characters`);
   }
-  return schemaDigests(await parseJson(url, response, openApiTypes), group, version, digested);
+  const parsed = await parseJson(url, response, openApiTypes, slice);
+  return schemaDigests(parsed, group, version, digested, slice);
 }

@@ -111,6 +111,7 @@ export async function parseJson(
   path: string,
   document: ServerDocument,
   mediaTypes: readonly string[] = [jsonType],
+  slice = createTimeSlice(),
 ): Promise<unknown> {
   const subject = withoutQuery(path);
   if (document.status !== 200) {
@@ -126,7 +127,7 @@ export async function parseJson(
       `${subject} returned ${type === '' ? 'no content type' : type} instead of application/json`,
     );
   }
-  const parsed = await parseLargeJson(document.body, maximumDepth, createTimeSlice());
+  const parsed = await parseLargeJson(document.body, maximumDepth, slice);
   if (parsed.ok) return parsed.value;
   throw new ReadError('InvalidDocument', `${subject} is not complete JSON`);
 }

@@ -244,7 +244,7 @@ test('a server that is back ends the wait of a round for a slow one, which is ne
   await readers.round(signal, 2000);
   server.responses.set('/api', refusesConnections);
   await readers.round(signal, 2000);
-  server.responses.set('/api', responses['/api']);
+  server.responses.set('/api', { ...responses['/api'] });
   const release = Promise.withResolvers<ServerDocument>();
   slow.responses.set('/api', () => release.promise);
   server.responses.set('/readyz', () => jsonDocument({}, 500));
