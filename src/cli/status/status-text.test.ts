@@ -144,14 +144,14 @@ describe('the text of status', () => {
     assert.equal(version(nothing), `${what}, but no server is healthy: requests get 503`);
   });
 
-  it('counts servers that have departed apart', () => {
+  it('counts servers that have departed among those that are not available', () => {
     const departedAt = '2026-01-01T00:03:00Z';
     const text = (servers: Parameters<typeof snapshotOf>[0]) =>
       statusText(statusOf(snapshotOf(servers)), now, false);
     const left = { version: 'v1.36.0', serves: ['v1/pods'], departedAt };
     const there = { version: 'v1.25.0', serves: ['v1/pods'] };
-    assert.match(text({ a: there, b: left }), /^Servers: +1, all alike: 1 v1\.25\.0; 1 departed$/m);
-    assert.match(text({ b: left }), /^Servers: +1, all departed$/m);
+    assert.match(text({ a: there, b: left }), /^Servers: +1 of 2 servers is not available$/m);
+    assert.match(text({ b: left }), /^Servers: +1 of 1 server is not available$/m);
   });
 
   it('has colours where they are asked for, and says the same without', () => {

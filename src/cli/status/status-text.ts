@@ -1,5 +1,7 @@
 import { unserved } from '../../dashboard/unserved.ts';
-import { type UpgradeState, upgradeState } from '../../dashboard/upgrade-state.ts';
+import { upgradeProgress } from '../../dashboard/upgrade-progress.ts';
+import { headline } from '../../dashboard/upgrade-section.ts';
+import { upgradeState } from '../../dashboard/upgrade-state.ts';
 import {
   displayName,
   type Hostnames,
@@ -8,7 +10,7 @@ import {
   withDisplayNames,
 } from '../../dashboard/wording/display-names.ts';
 import { preferenceText } from '../../dashboard/wording/preferred-version-text.ts';
-import { countDiffering, countHealthy } from '../../own-paths/status/router-status.ts';
+import { countDiffering, countHealthy, isUsable } from '../../own-paths/status/router-status.ts';
 import type {
   DifferingGroup,
   DifferingRow,
@@ -39,7 +41,7 @@ export function statusText(status: RouterStatus, now: number, isColored: boolean
         ['Ready:', readiness(status)],
         ['Snapshot:', snapshotLine(status, now)],
         ['Read by:', readByLine(status, now)],
-        ['Servers:', status.served === null ? undefined : upgradeLine(upgradeState(status))],
+        ['Servers:', status.servers.length === 0 ? undefined : upgradeLine(status)],
         ['Healthy:', status.servers.length === 0 ? undefined : healthyCount(status)],
         ['Version:', preferenceText(status)],
         ['Down:', unservedLine(status)],
@@ -106,9 +108,9 @@ function snapshotLine({ snapshot, embeddedSync }: RouterStatus, now: number): Se
         : `none yet: the router reads the cluster itself (${embeddedSync.source})`;
     return { text, style: 'warning' };
   }
-  const { generation, createdAt, old, source } = snapshot;
+  const { generation, createdAt, old } = snapshot;
   const age = durationText(now - Date.parse(createdAt));
-  const text = `generation ${generation}, ${whoseSnapshot({ embeddedSync })}, ${age} old${sourceText[source] ?? `, from ${source}`}`;
+  const text = `generation ${generation}, ${whoseSnapshot({ embeddedSync })}, ${age} old`;
   return old ? { text, style: 'warning' } : text;
 }
 
@@ -119,27 +121,12 @@ function readByLine({ embeddedSync }: RouterStatus, now: number): string | undef
   return `this router, by ${source}, last ${durationText(now - Date.parse(lastReadAt))} ago`;
 }
 
-function upgradeLine({ shares, servers, departed, state }: UpgradeState): string {
-  if (servers === 0) return departed === 0 ? '0' : `${departed}, all departed`;
-  const counts = shares.map(
-    ({ version, servers: count }) =>
-      `${count} ${version === undefined ? 'of unknown version' : shortVersion(version)}`,
-  );
-  const name = {
-    uniform: 'all alike',
-    differing: 'they serve different things',
-    mixed: 'mixed versions',
-    unknown: 'not all versions are known',
-  }[state];
-  return `${servers}, ${name}: ${counts.join(', ')}${departed === 0 ? '' : `; ${departed} departed`}`;
+/** As the status page has it, which knows of earlier versions as well. */
+function upgradeLine(status: RouterStatus): string {
+  const upgrade = upgradeState(status);
+  const away = status.servers.filter((server) => !isUsable(server)).length;
+  return headline(upgrade, upgradeProgress(upgrade, []), away);
 }
-
-/** How the sync job learned what servers serve (snapshot format, `metadata.source`): told where it is not as usual. */
-const sourceText: Readonly<Record<string, string>> = {
-  discovery: '',
-  storageversions: ', from StorageVersions',
-  both: ', from discovery and StorageVersions',
-};
 
 export function healthyCount({ servers }: RouterStatus): Segment {
   const healthy = countHealthy(servers);
