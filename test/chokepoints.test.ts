@@ -104,7 +104,7 @@ const chokepoints = {
   },
   // An upgrade that a server declines with a redirect to elsewhere.
   refuseDeclinedUpgrade: {
-    definedIn: 'src/proxy/refuse-upgrade.ts',
+    definedIn: 'src/proxy/forward.ts',
     calledIn: ['src/edge/worker/websocket-upgrade.ts', 'src/node/upgrades/upgrade.ts'],
   },
   // What HTTP/1 parsers could read in two ways: once for ordinary requests, once for upgrades.

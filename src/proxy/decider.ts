@@ -18,23 +18,7 @@ import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import type { RouterSettings } from './options.ts';
 import { type Candidates, type Choice, noCandidates } from './server-choice.ts';
 
-export interface Decider {
-  decide(inbound: InboundRequest, requestInfo: RequestInfo, caller: Caller): Decision;
-  untilVersionSettles(requestInfo: RequestInfo): number;
-  /** Whether a watch that was given to `destination` because of `before` would go elsewhere now. */
-  isMisplaced(requestInfo: RequestInfo, before: Decision, destination: Destination): boolean;
-  /** Who may take the place of a local server that does not respond, or does not serve what it is expected to. */
-  othersThanLocal(request: AdmittedRequest): Candidates;
-  /** Whether another version is to respond than when the request was decided, or is in a moment. */
-  isOutdated(request: AdmittedRequest): boolean;
-  /** Whether a server that has left for a while is known to serve what is asked for. */
-  isServedByDepartedServer(request: AdmittedRequest): boolean;
-  /**
-   * Whether other routers may still send to a server of the preferred version, or have something carried out there, when a
-   * write would go to another version: a field that this one stores meanwhile would be lost.
-   */
-  comesTooSoon(request: AdmittedRequest, candidates: Candidates, next: Choice): boolean;
-}
+export type Decider = ReturnType<typeof createDecider>;
 
 const gateIsOff: Decision = Object.freeze({
   decision: 'local',
@@ -45,7 +29,7 @@ const gateIsOff: Decision = Object.freeze({
 /** Milliseconds between two looks whether a server has been read that others may know already. */
 const untilReadAgain = 100;
 
-export function createDecider(settings: RouterSettings): Decider {
+export function createDecider(settings: RouterSettings) {
   const { routingTable, isVerifiedPeer, preferredVersion, enabled, health, clock } = settings;
   const currentTable = () => tableOfKnownServers(routingTable.current(), health);
 
@@ -63,6 +47,7 @@ export function createDecider(settings: RouterSettings): Decider {
     reroutedByVerifiedPeer: hasVerifiedRerouteMark(inbound.headers, caller, isVerifiedPeer(inbound)),
   });
 
+  /** Who may take the place of a local server that does not respond, or does not serve what it is expected to. */
   const othersThanLocal = ({ inbound, requestInfo, caller }: AdmittedRequest): Candidates => {
     if (!enabled) return noCandidates;
     const decision = decide(requestInfo, currentTable(), contextOf(inbound, caller, true));
@@ -92,15 +77,16 @@ export function createDecider(settings: RouterSettings): Decider {
   };
 
   return {
-    decide(inbound, requestInfo, caller) {
+    decide(inbound: InboundRequest, requestInfo: RequestInfo, caller: Caller): Decision {
       const decision = enabled
         ? decide(requestInfo, currentTable(), contextOf(inbound, caller, isLocalServerDown(settings)))
         : gateIsOff;
       if (inbound.record !== undefined) inbound.record.decision = decision;
       return decision;
     },
-    untilVersionSettles: (requestInfo) => (enabled ? untilSettled(requestInfo) : 0),
-    isMisplaced(requestInfo, before, { id, kind }) {
+    untilVersionSettles: (requestInfo: RequestInfo): number => (enabled ? untilSettled(requestInfo) : 0),
+    /** Whether a watch that was given to a destination because of `before` would go elsewhere now. */
+    isMisplaced(requestInfo: RequestInfo, before: Decision, { id, kind }: Destination): boolean {
       // A request that a peer has rerouted stays here, at any version.
       if (!enabled || before.reason === 'AlreadyRerouted') return false;
       const now = decide(requestInfo, currentTable(), {
@@ -114,14 +100,24 @@ export function createDecider(settings: RouterSettings): Decider {
       return goesElsewhere(before, now, id, kind === 'local');
     },
     othersThanLocal,
-    isOutdated({ inbound, requestInfo, caller, decision }) {
+    /** Whether another version is to respond than when the request was decided, or is in a moment. */
+    isOutdated({ inbound, requestInfo, caller, decision }: AdmittedRequest): boolean {
       if (decision.decision !== 'peer' || decision.versions === undefined) return false;
       const now = decide(requestInfo, currentTable(), contextOf(inbound, caller, true));
       const preferred = now.decision === 'peer' ? now.versions?.preferred : undefined;
       return preferred !== decision.versions.preferred || untilSettled(requestInfo) > 0;
     },
-    isServedByDepartedServer: ({ requestInfo }) => isServedByDepartedServer(requestInfo, currentTable()),
-    comesTooSoon({ inbound, requestInfo }, { versions }, { otherVersion }) {
+    isServedByDepartedServer: ({ requestInfo }: AdmittedRequest): boolean =>
+      isServedByDepartedServer(requestInfo, currentTable()),
+    /**
+     * Whether other routers may still send to a server of the preferred version, or have something carried out there, when a
+     * write would go to another version: a field that this one stores meanwhile would be lost.
+     */
+    comesTooSoon(
+      { inbound, requestInfo }: AdmittedRequest,
+      { versions }: Candidates,
+      { otherVersion }: Choice,
+    ): boolean {
       if (otherVersion === undefined || versions === undefined || isRead(inbound.method)) return false;
       const table = routingTable.current();
       const { apiGroup, apiVersion, resource } = requestInfo;

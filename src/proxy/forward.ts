@@ -4,7 +4,14 @@ import type { Destination } from '../request/destination.ts';
 import { cleanResponseHeaders, withAuditIdForClient } from '../request/headers.ts';
 import type { InboundRequest } from '../request/inbound.ts';
 import type { AdmittedRequest, Router } from '../request/router.ts';
-import { type Outcome, ownResponse, type ResponseHead, type Transport } from '../request/transport.ts';
+import {
+  type Outcome,
+  ownResponse,
+  type Refusal,
+  type ResponseHead,
+  type ResponseToSend,
+  type Transport,
+} from '../request/transport.ts';
 import { refusalOfNotServed, refusalOfUnavailableServer } from './judge-response.ts';
 import { unavailable } from './undelivered.ts';
 
@@ -102,5 +109,25 @@ function refuseRedirect(
   return statusResponse(
     'ServiceUnavailable',
     'the API server that serves this resource attempted to redirect this request to another server, which is not permitted',
+  );
+}
+
+/**
+ * The response in place of a destination's that declines an upgrade; `undefined` passes it on. Of a redirect nothing is
+ * followed or passed on (CVE-2020-8559).
+ */
+export function refuseDeclinedUpgrade(
+  request: Pick<AdmittedRequest, 'decision' | 'requestInfo'>,
+  head: ResponseHead,
+): ResponseToSend | Refusal | undefined {
+  const { status } = head;
+  if (provesNothing(request, status)) return ownResponse(unavailable('NoSnapshot'));
+  const refusal = refusalOfUnavailableServer(request, head);
+  if (refusal !== undefined || status < 300 || status > 399) return refusal;
+  return ownResponse(
+    statusResponse(
+      'ServiceUnavailable',
+      'the API server that serves this resource responded to the upgrade with a redirect',
+    ),
   );
 }

@@ -33,3 +33,15 @@ export function refuseDisguisedOwnPath({
     `request target refused: write paths under ${ownPathsPrefix} without percent escapes and doubled slashes`,
   );
 }
+
+/** @returns the refusal (400), or `undefined` for every other path. */
+export function refuseUpgradeOfOwnPath({
+  inbound,
+  requestInfo,
+}: Pick<AdmittedRequest, 'inbound' | 'requestInfo'>): Response | undefined {
+  if (ownPathSpelling(inbound.target, requestInfo.path) === 'none') return undefined;
+  return statusResponse(
+    'BadRequest',
+    `nothing under ${ownPathsPrefix} can be upgraded: send the request without Upgrade`,
+  );
+}

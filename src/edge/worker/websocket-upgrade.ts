@@ -1,8 +1,9 @@
 import { rawHeadersOf } from '../../apimachinery/raw-headers.ts';
 import { statusResponse } from '../../apimachinery/status.ts';
-import { refuseDeclinedUpgrade, refuseUpgradeOfOwnPath } from '../../proxy/refuse-upgrade.ts';
+import { refuseDeclinedUpgrade } from '../../proxy/forward.ts';
 import { handleRequest } from '../../proxy/router.ts';
 import { cleanResponseHeaders } from '../../request/headers.ts';
+import { refuseUpgradeOfOwnPath } from '../../request/own-path-target.ts';
 import type { AdmittedRequest, Router } from '../../request/router.ts';
 import {
   type Outcome,
