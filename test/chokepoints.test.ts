@@ -167,7 +167,7 @@ test('a transport is asked to send in two places, and both have the request from
     'src/node/destinations/node-transport.ts',
   ]);
   assert.deepEqual(placesOf(/\bnew (?:Http1Pool|Http2Pool)\(/), [
-    'src/node/destinations/http1-pool.ts',
+    'src/node/destinations/node-transport.ts',
     'src/node/destinations/node-transport.ts',
   ]);
 
@@ -258,10 +258,10 @@ test('connections to destinations are opened in one place, behind the address po
     // An upgrade over a socket of the dialer.
     'src/node/upgrades/upgrade-dial.ts',
   ]);
-  assert.match(sourceOf('src/node/destinations/http1-pool.ts'), /first === undefined \? connect\(\) :/);
+  assert.match(sourceOf('src/node/destinations/http1-pool.ts'), /\bconnect\(\)\s+\.then\(/);
   assert.match(
     sourceOf('src/node/destinations/node-transport.ts'),
-    /http1Pool\(\{ origin, connect: \(\) => connect\(\['http\/1\.1'\]\), /,
+    /new Http1Pool\(\{ origin, connect: \(\) => connect\(\['http\/1\.1'\]\), /,
   );
   assert.match(sourceOf('src/node/upgrades/upgrade-dial.ts'), /createConnection: \(\) => socket/);
   assert.match(sourceOf('src/node/destinations/node-transport.ts'), /await dialer\.dial\(/);
