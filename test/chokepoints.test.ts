@@ -264,7 +264,7 @@ test('connections to destinations are opened in one place, behind the address po
     /new Http1Pool\(\{ origin, connect: \(\) => connect\(\['http\/1\.1'\]\), /,
   );
   assert.match(sourceOf('src/node/upgrades/upgrade-dial.ts'), /createConnection: \(\) => socket/);
-  assert.match(sourceOf('src/node/destinations/node-transport.ts'), /await dialer\.dial\(/);
+  assert.match(sourceOf('src/node/destinations/node-transport.ts'), /await this\.dialer\.dial\(/);
 });
 
 test('every TLS connection that leaves checks who the server is by checkServerIdentity of src/node/destinations/tls-dialer.ts', () => {
