@@ -77,11 +77,18 @@ describe("the host's default interface", () => {
       '255.255.255.255',
       '::',
       '::1',
+      '::ffff:127.0.0.1',
     ]) {
       assert.ok(!isGlobalUnicast(useless), useless);
     }
     assert.ok(!isGlobalUnicast('fe80::1') && !isGlobalUnicast('ff02::1') && !isGlobalUnicast('host'));
-    assert.ok(isLoopback('127.9.9.9') && isLoopback('::1') && !isLoopback('10.0.0.1') && !isLoopback('x'));
+    assert.ok(
+      isLoopback('127.9.9.9') &&
+        isLoopback('::1') &&
+        isLoopback('::ffff:127.0.0.1') &&
+        !isLoopback('10.0.0.1') &&
+        !isLoopback('x'),
+    );
   });
 });
 

@@ -2,8 +2,10 @@ import { readFileSync } from 'node:fs';
 import { isIPv4, isIPv6 } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { isDns1123Subdomain } from '../../apimachinery/names.ts';
+import { embeddedIPv4 } from '../../snapshot/addresses/address-policy.ts';
 import {
   type AdvertisedServer,
+  type Cidr,
   cidr,
   contains,
   joinHostPort,
@@ -37,16 +39,19 @@ const notGlobalUnicast = [
   ].map(cidr),
 ];
 
+function liesIn(address: string, blocks: readonly Cidr[]): boolean {
+  const ip = parseIpAddress(address);
+  return ip !== undefined && blocks.some((block) => contains(block, embeddedIPv4(ip) ?? ip));
+}
+
 /** Whether other hosts can reach `address`. False for anything but an IP address. */
 export function isGlobalUnicast(address: string): boolean {
-  const ip = parseIpAddress(address);
-  return ip !== undefined && !notGlobalUnicast.some((block) => contains(block, ip));
+  return parseIpAddress(address) !== undefined && !liesIn(address, notGlobalUnicast);
 }
 
 /** Whether `address` is in 127.0.0.0/8 or ::1. False for anything but an IP address. */
 export function isLoopback(address: string): boolean {
-  const ip = parseIpAddress(address);
-  return ip !== undefined && loopback.some((block) => contains(block, ip));
+  return liesIn(address, loopback);
 }
 
 /**

@@ -146,7 +146,7 @@ const sixToFour = cidr('2002::/16');
  * The IPv4 address that an IPv6 address stands for: IPv4-mapped and the old IPv4-compatible form (RFC 4291
  * section 2.5.5), NAT64 (RFC 6052) and 6to4 (RFC 3056). A refused address stays refused in these clothes.
  */
-function embeddedIPv4(address: IpAddress): IpAddress | undefined {
+export function embeddedIPv4(address: IpAddress): IpAddress | undefined {
   if (contains(sixToFour, address)) return { family: 4, bits: (address.bits >> 80n) & 0xffffffffn };
   const isUnspecifiedOrLoopback = address.bits <= 1n;
   const embeds = contains(mapped, address) || contains(translated, address);
