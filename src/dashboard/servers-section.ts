@@ -4,7 +4,7 @@ import type { HistoryView } from '../own-paths/history/history-view.ts';
 import { isUsable, respondingVersion } from '../own-paths/status/router-status.ts';
 import type { RouterStatus } from '../own-paths/status/status-schema.ts';
 import { compareNames } from '../runtime/compare-names.ts';
-import { latencyText, numberCell } from './history/traffic-section.ts';
+import { numberCell } from './history/traffic-section.ts';
 import type { PageState } from './page-state.ts';
 import type { NextStop } from './upgrade-progress.ts';
 import { displayName, type Hostnames } from './wording/display-names.ts';
@@ -49,7 +49,7 @@ function serversTable(
   hostnames: Hostnames,
   marks: Marks,
 ): Markup {
-  const numbers = state.history === undefined ? [] : ['Per second', 'Latency, 99 %', '5xx'];
+  const numbers = state.history === undefined ? [] : ['Per second', '5xx'];
   return stackingTable(
     'servers',
     `API servers: version, health${numbers.length === 0 ? '' : ', and the requests of the last hour through this router'}`,
@@ -69,7 +69,7 @@ function serverRow(
   hostname: string | undefined,
   { preferred, next }: Marks,
 ): Markup {
-  const { id, local, address, addressSource, version, stale, departedAt, health } = server;
+  const { id, local, address, version, stale, departedAt, health } = server;
   const { history, now } = state;
   const isPreferred =
     preferred !== undefined &&
@@ -79,29 +79,17 @@ function serverRow(
   return html`<tr role="row" data-key="${id}">
 <th scope="row" role="rowheader"><span class="name">${hostname ?? id}</span>${local ? html` <span class="tag">local</span>` : ''}${isPreferred ? html` <span class="tag strong">${mark}</span>` : ''}${id === next ? html` <span class="tag strong">safe to stop next</span>` : ''}
 ${hostname === undefined ? '' : html`<span class="detail name">${id}</span>`}
-<span class="detail">${departedAt === null ? html`${address ?? 'no address: it cannot be sent to'}${sourceText(addressSource)}` : 'may come back; what only it serves is 503'}</span></th>
+<span class="detail">${departedAt === null ? (address ?? 'no address: it cannot be sent to') : 'may come back; what only it serves is 503'}</span></th>
 <td role="cell">${versionMarkup(version)}${stale && departedAt === null ? html`<span class="detail">could not be read lately</span>` : ''}</td>
 <td role="cell">${departedAt === null ? healthBadge(health) : badge('warning', 'Departed')}
-<span class="detail">${departedAt === null ? html`${since(health, now)}` : html`${age(Date.parse(departedAt), now)} ago`}</span></td>
+<span class="detail">${departedAt === null ? since(health, now) : html`${age(Date.parse(departedAt), now)} ago`}</span></td>
 ${history === undefined ? '' : trafficCells(history, id)}
 </tr>`;
 }
 
 function trafficCells({ servers }: HistoryView, id: string): Markup {
-  const { perSecond = 0, failed = 0, milliseconds } = servers.find((server) => server.id === id) ?? {};
-  return html`${numberCell(perSecond, 'per second')}${numberCell(latencyText(milliseconds?.p99 ?? null), 'latency, 99 %')}${numberCell(failed, 'failed (5xx)')}`;
-}
-
-const sources: Readonly<Record<string, string>> = {
-  lease: 'from its identity Lease',
-  endpointslice: 'from the EndpointSlice',
-  advertised: 'advertised by its router',
-  listed: 'given by hand',
-};
-
-function sourceText(source: string | null): string {
-  const text = source === null ? undefined : sources[source];
-  return text === undefined ? '' : `, ${text}`;
+  const { perSecond = 0, failed = 0 } = servers.find((server) => server.id === id) ?? {};
+  return html`${numberCell(perSecond, 'per second')}${numberCell(failed, 'failed (5xx)')}`;
 }
 
 function healthBadge({ status, cause }: ListedServer['health']): Markup {

@@ -48,8 +48,6 @@ function textOf({ event, from, to }: Happened): string {
       return 'is back';
     case 'VersionChanged':
       return `changed from ${was} to ${is}`;
-    case 'ServedResourcesChanged':
-      return 'serves other resources, in the same version';
     case 'PreferredVersionChanged':
       if (to === undefined) return `Servers no longer differ in version: none is preferred (it was ${was})`;
       return from === undefined

@@ -9,7 +9,6 @@ const traffic: Traffic = {
   perSecond: 1,
   refused: 0,
   failed: 0,
-  milliseconds: { p50: 2, p99: 64 },
   perMinute: [...quiet, 600, 60],
 };
 const history: HistoryView = {

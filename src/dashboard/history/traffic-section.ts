@@ -28,13 +28,10 @@ ${trafficChart(history, colourOf, now, shown)}
 <p class="axis muted" aria-hidden="true"><span>${shown} min ago</span><span>requests a second by version, up to ${perSecondAt(Math.max(...total.perMinute))}; lines: events</span><span>now</span></p>
 ${stackingTable(
   'traffic-table',
-  'Requests by version: number, per second, latency until the response begins, refused and failed',
+  'Requests by version: number, per second, refused and failed',
   [
     { name: 'Version' },
-    ...['Requests', 'Per second', 'Latency, median', 'Latency, 99 %', '429', '5xx'].map((name) => ({
-      name,
-      isNumber: true,
-    })),
+    ...['Requests', 'Per second', '429', '5xx'].map((name) => ({ name, isNumber: true })),
   ],
   versions.map(({ version, ...traffic }) => row(version, traffic, colourOf)),
 )}
@@ -48,22 +45,16 @@ function shownMinutes(perMinute: readonly number[]): number {
 }
 
 function row(version: string | null, traffic: Traffic, colourOf: VersionColours): Markup {
-  const { requests, perSecond, milliseconds, refused, failed } = traffic;
+  const { requests, perSecond, refused, failed } = traffic;
   return html`<tr role="row" data-key="${version ?? ''}">
 <th scope="row" role="rowheader"><span class="swatch ${colourOf(version)}" aria-hidden="true"></span> ${version === null ? 'no server, or version not known' : versionMarkup(version)}</th>
-${numberCell(requests, nounFor(requests, 'request'))}${numberCell(perSecond, 'per second')}${numberCell(latencyText(milliseconds.p50), 'median latency')}${numberCell(latencyText(milliseconds.p99), 'latency, 99 %')}${numberCell(refused, 'refused (429)')}${numberCell(failed, 'failed (5xx)')}
+${numberCell(requests, nounFor(requests, 'request'))}${numberCell(perSecond, 'per second')}${numberCell(refused, 'refused (429)')}${numberCell(failed, 'failed (5xx)')}
 </tr>`;
 }
 
 /** @param label stands after it where columns have no heads */
 export function numberCell(value: string | number, label: string): Markup {
   return html`<td role="cell" class="number">${value}<span class="when-narrow"> ${label}</span></td>`;
-}
-
-/** Bounds, since that is all that is kept. */
-export function latencyText(milliseconds: number | null): string {
-  if (milliseconds === null) return '–';
-  return milliseconds >= 1000 ? `≤ ${Math.round(milliseconds / 100) / 10} s` : `≤ ${milliseconds} ms`;
 }
 
 function rerouted({ rerouted: { requests, reasons } }: HistoryView): Markup {

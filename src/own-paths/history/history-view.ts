@@ -1,32 +1,18 @@
 import { compareServerVersions, minorVersion } from '../../apimachinery/server-version.ts';
 import type { HealthChange } from '../../health/server-health.ts';
 import type { DecisionReason } from '../../routing/decision.ts';
-import { canonicalJson } from '../../runtime/canonical-json.ts';
 import { compareNames } from '../../runtime/compare-names.ts';
-import type { ServedSet, Snapshot } from '../../snapshot/format/schema.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
-import {
-  keptMinutes,
-  Latencies,
-  type Minute,
-  type MinuteRing,
-  minuteNumber,
-  type ServerMinute,
-} from './minute-ring.ts';
+import { keptMinutes, type Minute, type MinuteRing, minuteNumber, type ServerMinute } from './minute-ring.ts';
 import { type PartialUse, type ResourceUse, servedByAny } from './partial-use.ts';
 
-/** Requests of the last hour, of a server, of a version, or of all. Latency is until the head of the response. */
+/** Requests of the last hour, of a server, of a version, or of all. */
 export interface Traffic {
   readonly requests: number;
   /** Of the last whole minute. */
   readonly perSecond: number;
   readonly refused: number;
   readonly failed: number;
-  readonly milliseconds: {
-    /** Rounded up to a power of two, as the next one. */
-    readonly p50: number | null;
-    readonly p99: number | null;
-  };
   /** Requests of each of the last sixty minutes, the oldest first; the last one has not ended yet. */
   readonly perMinute: readonly number[];
 }
@@ -117,7 +103,6 @@ function grouped(slots: readonly Slot[], keyOf: (slot: ServerMinute) => string):
 }
 
 function traffic(slots: readonly Slot[], now: number): Traffic {
-  const latencies = new Latencies();
   const perMinute = new Array<number>(keptMinutes).fill(0);
   const first = minuteNumber(now) - keptMinutes + 1;
   let [requests, refused, failed] = [0, 0, 0];
@@ -125,7 +110,6 @@ function traffic(slots: readonly Slot[], now: number): Traffic {
     requests += slot.requests;
     refused += slot.refused;
     failed += slot.failed;
-    latencies.addAll(slot.latencies);
     perMinute[number - first] = (perMinute[number - first] ?? 0) + slot.requests;
   }
   const lastWhole = perMinute.at(-2) ?? 0;
@@ -134,7 +118,6 @@ function traffic(slots: readonly Slot[], now: number): Traffic {
     perSecond: Math.round((lastWhole / 60) * 100) / 100,
     refused,
     failed,
-    milliseconds: { p50: latencies.quantile(0.5), p99: latencies.quantile(0.99) },
     perMinute,
   };
 }
@@ -212,8 +195,6 @@ export interface UpgradeEvent {
     | 'ServerDeparted'
     | 'ServerReturned'
     | 'VersionChanged'
-    /** In one version: feature gates, `--runtime-config`, or what it had not finished when it was read first. */
-    | 'ServedResourcesChanged'
     /** The version that requests go to where servers of several versions differ. */
     | 'PreferredVersionChanged'
     | 'ServerUnhealthy'
@@ -247,7 +228,7 @@ export function upgradeEvents(
 function serverEvents(before: KnownCluster, after: KnownCluster, at: number): UpgradeEvent[] {
   const old = new Map(before.table.snapshot.servers.map((server) => [server.id, server]));
   const events: UpgradeEvent[] = [];
-  for (const { id: server, version, serves, departedAt } of after.table.snapshot.servers) {
+  for (const { id: server, version, departedAt } of after.table.snapshot.servers) {
     const was = old.get(server);
     old.delete(server);
     if (was === undefined) {
@@ -260,26 +241,9 @@ function serverEvents(before: KnownCluster, after: KnownCluster, at: number): Up
       events.push({ at, event: 'ServerReturned', server });
     if (version !== was.version)
       events.push({ at, event: 'VersionChanged', server, from: was.version, to: version });
-    else if (
-      serves !== was.serves &&
-      servedResources(after.table.snapshot, serves) !== servedResources(before.table.snapshot, was.serves)
-    )
-      events.push({ at, event: 'ServedResourcesChanged', server });
   }
   for (const [server, { version }] of old) events.push({ at, event: 'ServerLeft', server, from: version });
   return events;
-}
-
-/** Worked out once for each set: a new one can be that of hundreds of servers. */
-const resourceTexts = new WeakMap<ServedSet, string>();
-
-/** Without schemas, whose comparison gives a served set another name. */
-function servedResources({ servedSets }: Snapshot, name: string): string {
-  const set = servedSets[name] ?? { storageVersions: {} };
-  const { storageVersions, subresources = {} } = set;
-  const text = resourceTexts.get(set) ?? canonicalJson({ storageVersions, subresources });
-  resourceTexts.set(set, text);
-  return text;
 }
 
 /** `undefined` for a server that is first seen, and healthy. Pure. */

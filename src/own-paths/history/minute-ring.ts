@@ -11,7 +11,6 @@ export interface ServerMinute {
   requests: number;
   refused: number;
   failed: number;
-  readonly latencies: Latencies;
 }
 
 export interface Minute {
@@ -33,19 +32,12 @@ export class MinuteRing {
     this.#slots.clear();
   }
 
-  responded(
-    now: number,
-    id: string,
-    versionOf: (id: string) => string | undefined,
-    status: number,
-    milliseconds: number,
-  ): void {
+  responded(now: number, id: string, versionOf: (id: string) => string | undefined, status: number): void {
     const minute = this.#minuteOf(now);
     const slot = this.#slots.get(id) ?? this.#newSlot(minute, id, versionOf(id));
     slot.requests += 1;
     if (status >= 500) slot.failed += 1;
     else if (status === 429) slot.refused += 1;
-    slot.latencies.add(milliseconds);
   }
 
   rerouted(now: number, reason: DecisionReason): void {
@@ -73,10 +65,14 @@ export class MinuteRing {
   }
 
   #newSlot(minute: Minute, id: string, version: string | undefined): ServerMinute {
-    const slot =
-      minute.servers.find((other) => other.id === id && other.version === version) ??
-      (minute.servers.length < serversOfMinute ? undefined : minute.servers.at(-1)) ??
-      newServerMinute(id, version);
+    const slot = minute.servers.find((other) => other.id === id && other.version === version) ??
+      (minute.servers.length < serversOfMinute ? undefined : minute.servers.at(-1)) ?? {
+        id,
+        version,
+        requests: 0,
+        refused: 0,
+        failed: 0,
+      };
     if (!minute.servers.includes(slot)) minute.servers.push(slot);
     this.#slots.set(id, slot);
     return slot;
@@ -85,39 +81,4 @@ export class MinuteRing {
 
 export function minuteNumber(now: number): number {
   return Math.floor(now / 60_000);
-}
-
-function newServerMinute(id: string, version: string | undefined): ServerMinute {
-  return { id, version, requests: 0, refused: 0, failed: 0, latencies: new Latencies() };
-}
-
-/** Upper bounds are powers of two: 1 ms, 2 ms, …, and everything from 16 s on in the last. */
-const bins = 16;
-
-export class Latencies {
-  readonly #counts = new Uint32Array(bins);
-  #count = 0;
-
-  add(milliseconds: number): void {
-    const bin = Math.min(bins - 1, 32 - Math.clz32(milliseconds));
-    this.#counts[bin] = (this.#counts[bin] ?? 0) + 1;
-    this.#count += 1;
-  }
-
-  addAll(other: Latencies): void {
-    for (const [bin, count] of other.#counts.entries()) this.#counts[bin] = (this.#counts[bin] ?? 0) + count;
-    this.#count += other.#count;
-  }
-
-  /** Milliseconds that the share of all responses took at most, rounded up to a power of two; `null` when there was none. */
-  quantile(share: number): number | null {
-    if (this.#count === 0) return null;
-    let seen = 0;
-    const wanted = share * this.#count;
-    for (const [bin, count] of this.#counts.entries()) {
-      seen += count;
-      if (seen >= wanted) return 2 ** bin;
-    }
-    return 2 ** (bins - 1);
-  }
 }

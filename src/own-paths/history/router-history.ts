@@ -56,22 +56,13 @@ export class RouterHistory implements RequestObserver, HealthObserver {
     if (event !== undefined) keep(this.#healthEvents, [event]);
   }
 
-  responded({
-    inbound,
-    requestInfo,
-    caller,
-    decision,
-    attempts,
-    status,
-    begunAt,
-    respondedAt,
-  }: RequestRecord) {
+  responded({ inbound, requestInfo, caller, decision, attempts, status }: RequestRecord) {
     // Health checks and the router's own paths are no traffic of the cluster.
     if (requestInfo === undefined || decision === undefined) return;
     const now = this.#clock();
     const table = this.#known?.table;
     const id = attempts.at(-1)?.destination.id ?? '';
-    this.#ring.responded(now, id, this.#versionOf, status, (respondedAt ?? begunAt) - begunAt);
+    this.#ring.responded(now, id, this.#versionOf, status);
     if (decision.decision !== 'local') this.#ring.rerouted(now, decision.reason);
     const servedBy = servedByPart(requestInfo, table);
     if (servedBy === undefined) return;

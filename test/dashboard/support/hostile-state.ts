@@ -103,7 +103,6 @@ function hostileHistory(hostile: (field: string) => string): HistoryView {
     perSecond: 1,
     refused: 1,
     failed: 1,
-    milliseconds: { p50: 1, p99: 1 },
     perMinute: [1],
   };
   const client = (field: string) => [
