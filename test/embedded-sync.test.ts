@@ -3,7 +3,6 @@ import { chmod, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { request } from 'undici';
-import { parse } from 'yaml';
 import type { ExampleApiServer, RequestRecord } from '../demo/example-api-server/index.ts';
 import type { EmbeddedCluster } from '../scripts/measure/embedded-cluster.ts';
 import { syncCatalogue } from '../src/node/metrics/catalogue.ts';
@@ -292,36 +291,6 @@ test('another kubeconfig under the same name is taken on SIGHUP, and one that is
   await writeFile(kubeconfig, whole);
   router.signal('SIGHUP');
   await eventuallyReturns(client.status, ({ warnings }) => warnings.length === 0);
-  router.signal('SIGTERM');
-  assert.equal(await router.ended, 0);
-});
-
-test('a router whose exec plugin hangs lives from the start, is not ready, and does not wait for it to stop', async (context) => {
-  const cluster = await syncCluster(context);
-  const a = await cluster.startServer({ version: '1.26', name: 'cp-a' });
-  const kubeconfig = await cluster.kubeconfig(a);
-  const config = parse(await readFile(kubeconfig, 'utf8'));
-  const exec = {
-    apiVersion: 'client.authentication.k8s.io/v1',
-    command: 'sleep',
-    args: ['600'],
-    interactiveMode: 'Never',
-  };
-  await writeFile(kubeconfig, JSON.stringify({ ...config, users: [{ name: 'sync', user: { exec } }] }));
-  const router = await startRouterProcess(context, cluster, a, {
-    kubeconfig: [kubeconfig],
-    'snapshot-keys': undefined,
-  });
-  const agent = clientAgent(context, cluster);
-  const statusOf = async (path: string) => {
-    const { statusCode, body } = await request(`https://127.0.0.1:${router.port}${path}`, {
-      dispatcher: agent,
-    });
-    await body.dump();
-    return statusCode;
-  };
-  assert.equal(await statusOf('/livez'), 200);
-  assert.equal(await statusOf('/readyz'), 500);
   router.signal('SIGTERM');
   assert.equal(await router.ended, 0);
 });

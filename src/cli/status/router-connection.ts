@@ -9,7 +9,7 @@ import { type CommandContext, CommandFailure } from '../terminal/command-context
 export const routerConnectionSettings = {
   kubeconfig: setting('kubeconfig', file, {
     description:
-      'Where the router is, and who asks. Default: the files of the variable KUBECONFIG, else ~/.kube/config, as for kubectl.',
+      'Where the router is, and who asks. Default: the file of the variable KUBECONFIG, else ~/.kube/config.',
   }),
   context: setting('context', text('name'), {
     description: 'Context of --kubeconfig. Default: its current one.',
@@ -63,13 +63,12 @@ export async function readRouterConnections(
   }
   const { loadClusterAccess } = await import('../../sync/node/cluster-access.ts');
   try {
-    const [first = '', ...more] = found.files;
-    const access = await loadClusterAccess({ kubeconfig: first, context: flags.context, more });
+    const access = await loadClusterAccess({ kubeconfig: found.file, context: flags.context });
     const { server, serverName } = access;
     const shared = {
       ...(await access.credentials()),
-      from: flags.server === undefined ? found.files.join(', ') : undefined,
-      kubeconfig: found.files.join(', '),
+      from: flags.server === undefined ? found.file : undefined,
+      kubeconfig: found.file,
       serverName: flags.tlsServerName ?? serverName,
     };
     const [origin = server, ...others] = new Set(flags.server);
@@ -86,27 +85,22 @@ export async function readRouterConnections(
 }
 
 interface FoundKubeconfig {
-  readonly files: readonly string[];
+  readonly file: string;
   /** For messages: `--kubeconfig`, `KUBECONFIG`, or where the file is usually. */
   readonly source: string;
 }
 
-/**
- * The kubeconfig that kubectl takes (k8s.io/client-go tools/clientcmd ClientConfigLoadingRules): of the flag, else of the
- * variable KUBECONFIG, whose missing files are left out, else `~/.kube/config` where there is one.
- */
+/** Of the flag, else of the variable KUBECONFIG, else `~/.kube/config` where there is one, as for kubectl. */
 function findKubeconfig(
   flag: string | undefined,
   { environment }: Pick<CommandContext, 'environment'>,
 ): FoundKubeconfig | undefined {
-  if (flag !== undefined) return { files: [flag], source: '--kubeconfig' };
-  const { KUBECONFIG: listed = '', HOME: home } = environment;
-  const named = listed.split(delimiter).filter((path) => path !== '');
-  if (named.length > 0) {
-    const there = named.filter((path) => existsSync(path));
-    // None of them: the first is reported as missing.
-    return { files: there.length === 0 ? named.slice(0, 1) : there, source: 'KUBECONFIG' };
+  if (flag !== undefined) return { file: flag, source: '--kubeconfig' };
+  const { KUBECONFIG: named = '', HOME: home } = environment;
+  if (named.includes(delimiter)) {
+    throw new CommandFailure(2, ['KUBECONFIG names several files: name one of them with --kubeconfig']);
   }
+  if (named !== '') return { file: named, source: 'KUBECONFIG' };
   const usual = home === undefined ? undefined : join(home, '.kube', 'config');
-  return usual !== undefined && existsSync(usual) ? { files: [usual], source: '~/.kube/config' } : undefined;
+  return usual !== undefined && existsSync(usual) ? { file: usual, source: '~/.kube/config' } : undefined;
 }

@@ -68,7 +68,7 @@ describe('status', () => {
     assert.ok(errors.includes(`of another CA: see certificate-authority in ${file}`), errors);
   });
 
-  it('asks as the user of the kubeconfig files that KUBECONFIG lists, else of the usual one', async (context) => {
+  it('asks as the user of the kubeconfig that KUBECONFIG names, else of the usual one', async (context) => {
     const { started, admin } = await routerToAsk(context);
     const home = await temporaryDirectory(context);
     const inline = (text: string) => Buffer.from(text).toString('base64');
@@ -95,15 +95,10 @@ describe('status', () => {
     };
     const wrong = { name: 'local', cluster: { ...cluster.cluster, server: 'https://127.0.0.1:1' } };
     const all = { clusters: [cluster], users: [user], contexts, 'current-context': 'admin' };
-    const listed = [
-      join(home, 'missing'),
-      await write('clusters', { clusters: [cluster] }),
-      await write('users', { clusters: [wrong], users: [user], contexts, 'current-context': 'admin' }),
-    ].join(delimiter);
     const ask = (environment: Record<string, string>, ...flags: string[]) =>
       runCommand(new Map(), ['status', '-o', 'json', ...flags], { environment });
 
-    const { code, output } = await ask({ KUBECONFIG: listed });
+    const { code, output } = await ask({ KUBECONFIG: await write('named', all) });
     assert.equal(code, 1, 'not ready without a snapshot');
     assert.equal(JSON.parse(output).serverId, 'cp-a');
 
@@ -119,6 +114,8 @@ describe('status', () => {
     assert.ok(broken.errors.includes(`KUBECONFIG: ${usual} has no context other; it has admin`));
     const gone = await ask({ KUBECONFIG: join(home, 'missing'), HOME: home });
     assert.match(gone.errors, /KUBECONFIG: .*missing cannot be used as a kubeconfig/);
+    const several = await ask({ KUBECONFIG: [usual, usual].join(delimiter) });
+    assert.match(several.errors, /KUBECONFIG names several files: name one of them with --kubeconfig/);
     const closed = await write('closed', { ...all, clusters: [wrong] });
     const refused = await ask({ KUBECONFIG: closed });
     assert.equal(refused.code, 1);

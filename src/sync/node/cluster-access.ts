@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { decodeJwt, type JWTPayload } from 'jose';
-import * as v from 'valibot';
 import { parseCertificates, parsePair } from '../../node/callers/pem-files.ts';
 import { type ExpiringCertificate, firstToEnd } from '../../node/credentials/credential-watch.ts';
 import type { PemPair } from '../../node/credentials/credentials.ts';
@@ -9,11 +8,9 @@ import { isBearerToken } from '../../runtime/bearer-token.ts';
 import { errorMessage, fileErrorMessage } from '../../runtime/errors.ts';
 import { joinHostPort } from '../../snapshot/addresses/addresses.ts';
 import {
-  type ExecPlugin,
   type Kubeconfig,
   type KubeconfigCluster,
   type KubeconfigUser,
-  mergeKubeconfigs,
   type PemSource,
   parseKubeconfig,
 } from './kubeconfig.ts';
@@ -24,8 +21,6 @@ export type ClusterAccessOptions =
       readonly kubeconfig: string;
       readonly context?: string | undefined;
       readonly text?: string | undefined;
-      /** More files, as KUBECONFIG lists them: of one name the first counts. */
-      readonly more?: readonly string[] | undefined;
     }
   | { readonly inCluster: true };
 
@@ -36,7 +31,7 @@ export interface ClusterAccess {
   readonly serverName: string | undefined;
   /** What names the authorities of `server`, for messages. */
   readonly authoritiesFrom?: string | undefined;
-  /** The current credentials, at most ten seconds old. @throws if a file or a plugin fails */
+  /** The current credentials, at most ten seconds old. @throws if a file cannot be used */
   credentials(): Promise<ClusterCredentials>;
 }
 
@@ -53,23 +48,19 @@ export interface ClusterCredentials {
   /** PEM; `undefined` if the kubeconfig names none: the system's own apply. */
   readonly certificateAuthorities: string | undefined;
   readonly clientCertificate: PemPair | undefined;
-  /** Name, value, name, value, …: `Authorization` and impersonation. */
+  /** Name, value: `Authorization`, where there is a token. */
   readonly headers: readonly string[];
 }
 
 /**
- * Reads a kubeconfig: files, inline data, tokens and token files, exec plugins, impersonation.
+ * Reads a kubeconfig: client certificates, tokens and token files.
  *
- * @param signal ends an exec plugin that is running, and starts no other
  * @throws {ClusterAccessError} that says what is wrong with it
  */
-export async function loadClusterAccess(
-  options: ClusterAccessOptions,
-  signal?: AbortSignal,
-): Promise<ClusterAccess> {
+export async function loadClusterAccess(options: ClusterAccessOptions): Promise<ClusterAccess> {
   const identity = identityOf(options);
-  const { cluster, user, files } = identity;
-  if (user.token !== undefined) checkedToken(user.token, user, files);
+  const { cluster, user, file } = identity;
+  if (user.token !== undefined) checkedToken(user.token, user, file);
   const { server = `cluster ${cluster.name}` } = cluster;
   const refusals = [
     cluster.skipsTlsVerification &&
@@ -77,20 +68,19 @@ export async function loadClusterAccess(
     !server.startsWith('https://') && `: ${server} is not https.`,
     cluster.proxyUrl !== undefined &&
       ' has a proxy-url, which is not supported: servers are connected to directly. Remove it.',
-    user.authProvider !== undefined &&
-      `: the auth-provider ${user.authProvider} of ${nameOf(user)} is not supported: use an exec plugin.`,
+    user.unsupported !== undefined &&
+      `: ${user.unsupported} of ${nameOf(user)} is not supported: use a client certificate, or a token of a service account.`,
   ];
-  for (const refusal of refusals) if (refusal !== false) throw new ClusterAccessError(`${files}${refusal}`);
-  const readCredentials = credentialsOf(identity, signal);
+  for (const refusal of refusals) if (refusal !== false) throw new ClusterAccessError(`${file}${refusal}`);
   let last: { readonly at: number; readonly credentials: Promise<ClusterCredentials> } | undefined;
   return {
     server: server.replace(/\/+$/, ''),
     serverName: cluster.tlsServerName,
-    authoritiesFrom: 'inCluster' in options ? authoritiesOfPod : `certificate-authority in ${files}`,
+    authoritiesFrom: 'inCluster' in options ? authoritiesOfPod : `certificate-authority in ${file}`,
     credentials() {
       const at = performance.now();
       if (last === undefined || at - last.at >= freshMilliseconds) {
-        last = { at, credentials: readCredentials() };
+        last = { at, credentials: readCredentials(identity) };
         last.credentials.catch(() => {
           last = undefined;
         });
@@ -100,22 +90,19 @@ export async function loadClusterAccess(
   };
 }
 
-/**
- * The certificate and the token of a kubeconfig or pod that say when they expire, read anew. Not those of an exec plugin,
- * which is asked for others.
- */
+/** The certificate and the token of a kubeconfig or pod that say when they expire, read anew. */
 export async function expiringCredentials(
   options: ClusterAccessOptions,
 ): Promise<readonly ExpiringCertificate[]> {
   // Of the flag, without dashes.
   const name = 'inCluster' in options ? 'in-cluster' : 'kubeconfig';
   const identity = identityOf(options);
-  const { user, files } = identity;
+  const { user, file } = identity;
   const { clientCertificate: source, tokenFile } = user;
   const expiring: ExpiringCertificate[] = [];
   const certificate = readText(source, identity);
   if (certificate !== undefined) {
-    const path = source !== undefined && 'file' in source ? source.file : files;
+    const path = source !== undefined && 'file' in source ? source.file : file;
     expiring.push(firstToEnd({ name, path, text: certificate }));
   }
   const token = user.token ?? tokenInFile(identity);
@@ -123,7 +110,7 @@ export async function expiringCredentials(
   if (claims?.exp !== undefined) {
     expiring.push({
       name,
-      path: tokenFile ?? files,
+      path: tokenFile ?? file,
       subject: `the token of ${claims.sub ?? nameOf(user)}`,
       notBefore: (claims.nbf ?? claims.iat ?? 0) * 1000,
       notAfter: claims.exp * 1000,
@@ -144,11 +131,11 @@ function claimsOf(token: string): JWTPayload | undefined {
 interface KubeconfigIdentity {
   readonly cluster: KubeconfigCluster;
   readonly user: KubeconfigUser;
-  readonly files: string;
+  readonly file: string;
 }
 
 function identityOf(options: ClusterAccessOptions): KubeconfigIdentity {
-  return 'inCluster' in options ? identityOfPod() : identityInFiles(options);
+  return 'inCluster' in options ? identityOfPod() : identityInFile(options);
 }
 
 /** Where the kubelet puts what a pod needs (k8s.io/client-go rest InClusterConfig). */
@@ -172,30 +159,27 @@ function identityOfPod(): KubeconfigIdentity {
   );
   const [cluster, user] = [pod.clusters[0], pod.users[0]];
   if (cluster === undefined || user === undefined) throw new TypeError('It has both.');
-  return { cluster, user, files: 'the in-cluster configuration' };
+  return { cluster, user, file: 'the in-cluster configuration' };
 }
 
 type KubeconfigOptions = Exclude<ClusterAccessOptions, { readonly inCluster: true }>;
 
-function identityInFiles({ kubeconfig, context, text, more = [] }: KubeconfigOptions): KubeconfigIdentity {
-  const files = [kubeconfig, ...more].join(', ');
-  const config = more
-    .map((file) => readKubeconfig(file))
-    .reduce(mergeKubeconfigs, readKubeconfig(kubeconfig, text));
+function identityInFile({ kubeconfig: file, context, text }: KubeconfigOptions): KubeconfigIdentity {
+  const config = readKubeconfig(file, text);
   const { contexts, clusters, users } = config;
   const name = context ?? config.currentContext;
   const chosen = contexts.find((each) => each.name === name);
   if (context !== undefined && chosen === undefined) {
     const known = contexts.map((each) => each.name).join(', ') || 'none';
-    throw new ClusterAccessError(`${files} has no context ${context}; it has ${known}.`);
+    throw new ClusterAccessError(`${file} has no context ${context}; it has ${known}.`);
   }
   const cluster = clusters.find((each) => each.name === chosen?.cluster);
   if (cluster === undefined) {
-    throw new ClusterAccessError(`${files} has no cluster for its context ${name ?? '(none)'}.`);
+    throw new ClusterAccessError(`${file} has no cluster for its context ${name ?? '(none)'}.`);
   }
   const user = users.find((each) => each.name === chosen?.user);
-  if (user === undefined) throw new ClusterAccessError(`${files} has no user for its context ${name}.`);
-  return { cluster, user, files };
+  if (user === undefined) throw new ClusterAccessError(`${file} has no user for its context ${name}.`);
+  return { cluster, user, file };
 }
 
 function readKubeconfig(file: string, text?: string): Kubeconfig {
@@ -207,60 +191,31 @@ function readKubeconfig(file: string, text?: string): Kubeconfig {
   }
 }
 
-/**
- * What reads the credentials of a user: its files are read each time, its exec plugin is asked when what it gave has
- * expired. Of several kinds a token wins over a token file's and a plugin's, as in client-go.
- */
-function credentialsOf(
-  identity: KubeconfigIdentity,
-  signal?: AbortSignal,
-): () => Promise<ClusterCredentials> {
-  const { cluster, user, files } = identity;
-  const readPem = (source: PemSource) => readText(source, identity);
-  const plugin =
-    user.exec &&
-    execPluginCredentials(user.exec, cluster, () => readPem(cluster.certificateAuthority), { signal });
-  return async () => {
-    const [certificateAuthorities, certificate, key] = [
-      cluster.certificateAuthority,
-      user.clientCertificate,
-      user.clientKey,
-    ].map(readPem);
-    const given = user.token ?? tokenInFile(identity);
-    const ofPlugin =
-      given === undefined
-        ? await plugin?.().catch((error: unknown) => {
-            const { command } = user.exec ?? {};
-            throw new Error(`${files}: the exec plugin ${command} of ${nameOf(user)} ${errorMessage(error)}`);
-          })
-        : undefined;
-    const token = given ?? ofPlugin?.token;
-    const clientCertificate =
-      certificate !== undefined && key !== undefined ? { certificate, key } : ofPlugin?.clientCertificate;
-    checkPem(certificateAuthorities, clientCertificate, identity);
-    // RFC 9110 section 5.5.
-    if (!user.impersonation.every((text) => /^[\t\x20-\x7e\x80-\xff]*$/.test(text))) {
-      throw new ClusterAccessError(
-        `${files}: as of ${nameOf(user)} has a character that no header may have.`,
-      );
-    }
-    return {
-      certificateAuthorities,
-      clientCertificate,
-      headers: [
-        ...user.impersonation,
-        ...(token === undefined ? [] : ['Authorization', `Bearer ${checkedToken(token, user, files)}`]),
-      ],
-    };
+/** Its files are read each time. */
+async function readCredentials(identity: KubeconfigIdentity): Promise<ClusterCredentials> {
+  const { cluster, user } = identity;
+  const [certificateAuthorities, certificate, key] = [
+    cluster.certificateAuthority,
+    user.clientCertificate,
+    user.clientKey,
+  ].map((source) => readText(source, identity));
+  const token = user.token ?? tokenInFile(identity);
+  const clientCertificate = certificate !== undefined && key !== undefined ? { certificate, key } : undefined;
+  checkPem(certificateAuthorities, clientCertificate, identity);
+  return {
+    certificateAuthorities,
+    clientCertificate,
+    headers:
+      token === undefined ? [] : ['Authorization', `Bearer ${checkedToken(token, user, identity.file)}`],
   };
 }
 
-function readText(source: PemSource, { user, files }: KubeconfigIdentity): string | undefined {
+function readText(source: PemSource, { user, file }: KubeconfigIdentity): string | undefined {
   if (source === undefined || 'text' in source) return source?.text;
   try {
     return readFileSync(source.file, 'utf8');
   } catch (error) {
-    throw new Error(`${files}: ${nameOf(user)}: ${errorMessage(error)}`);
+    throw new Error(`${file}: ${nameOf(user)}: ${errorMessage(error)}`);
   }
 }
 
@@ -274,7 +229,7 @@ function tokenInFile(identity: KubeconfigIdentity): string | undefined {
 function checkPem(
   certificateAuthorities: string | undefined,
   clientCertificate: PemPair | undefined,
-  { user, files }: KubeconfigIdentity,
+  { user, file }: KubeconfigIdentity,
 ): void {
   try {
     if (certificateAuthorities !== undefined) {
@@ -288,7 +243,7 @@ function checkPem(
       );
     }
   } catch (error) {
-    throw new ClusterAccessError(`${files}: ${errorMessage(error)}`, { cause: error });
+    throw new ClusterAccessError(`${file}: ${errorMessage(error)}`, { cause: error });
   }
 }
 
@@ -298,163 +253,19 @@ function checkPem(
  *
  * @throws {ClusterAccessError} that says where it is, and never what it is
  */
-function checkedToken(text: string, user: KubeconfigUser, files: string): string {
+function checkedToken(text: string, user: KubeconfigUser, file: string): string {
   const token = text.trim();
   if (isBearerToken(token)) return token;
+  const { tokenFile } = user;
+  const place =
+    tokenFile === undefined
+      ? `the token of ${nameOf(user)}`
+      : `the token in ${tokenFile}, the tokenFile of ${nameOf(user)},`;
   throw new ClusterAccessError(
-    `${files}: ${placeOfToken(user)} cannot be sent: it must be one word of printable ASCII characters.`,
+    `${file}: ${place} cannot be sent: it must be one word of printable ASCII characters.`,
   );
 }
 
 function nameOf(user: KubeconfigUser): string {
   return `user ${user.name}`;
-}
-
-/** Where the token of a user comes from, in the order in which one wins over the other. */
-function placeOfToken(user: KubeconfigUser): string {
-  const { token, tokenFile } = user;
-  if (token !== undefined) return `the token of ${nameOf(user)}`;
-  if (tokenFile !== undefined) return `the token in ${tokenFile}, the tokenFile of ${nameOf(user)},`;
-  return `the token that the exec plugin ${user.exec?.command} gives for ${nameOf(user)}`;
-}
-
-interface PluginCredentials {
-  readonly token: string | undefined;
-  readonly clientCertificate: PemPair | undefined;
-}
-
-const text = v.nullish(v.string(), '');
-const execCredential = v.pipe(
-  v.string(),
-  v.parseJson(),
-  v.object({
-    status: v.object({
-      token: text,
-      clientCertificateData: text,
-      clientKeyData: text,
-      expirationTimestamp: text,
-    }),
-  }),
-);
-
-/**
- * How long credentials are used that have no expiry. Milliseconds. client-go asks for others when it gets a 401, of which
- * nothing is heard here: a token that expires all the same would be sent until the next start.
- */
-const withoutExpiry = 60_000;
-
-/** Milliseconds that a plugin may run. client-go waits for ever, as somebody may have to type: here nobody can. */
-const longestRun = 30_000;
-
-interface RunLimits {
-  readonly timeLimit?: number | undefined;
-  readonly signal?: AbortSignal | undefined;
-}
-
-/** A token is some kilobytes; nothing that is larger is one. */
-const outputBytes = 1024 * 1024;
-
-/**
- * Runs an exec plugin (k8s.io/client-go plugin/pkg/client/auth/exec) whenever what it gave has expired: without an expiry
- * after a minute. It runs once at a time: who asks meanwhile waits for the run that is under way.
- *
- * @param cluster that it is told of, where it wants to be (`provideClusterInfo`)
- * @param limits milliseconds after which it is ended, default 30,000; and what ends it sooner
- * @returns what asks it; it throws an error whose message is a predicate that follows the plugin's name. Of the plugin's
- *   output it tells nothing, which may hold a token; of what it says on standard error everything
- */
-export function execPluginCredentials(
-  plugin: ExecPlugin,
-  cluster: KubeconfigCluster,
-  certificateAuthorities: () => string | undefined,
-  limits: RunLimits = {},
-): () => Promise<PluginCredentials> {
-  let last: { readonly credentials: PluginCredentials; readonly expires: number } | undefined;
-  let underWay: Promise<PluginCredentials> | undefined;
-  const renewed = async (): Promise<PluginCredentials> => {
-    const info = plugin.provideClusterInfo ? clusterInfo(cluster, certificateAuthorities()) : {};
-    last = readOutput(await run(plugin, { interactive: false, ...info }, limits));
-    return last.credentials;
-  };
-  return async () => {
-    if (last !== undefined && last.expires > Date.now()) return last.credentials;
-    underWay ??= renewed().finally(() => {
-      underWay = undefined;
-    });
-    return underWay;
-  };
-}
-
-/** As the plugins' API has it (k8s.io/client-go pkg/apis/clientauthentication/v1 Cluster). */
-function clusterInfo(cluster: KubeconfigCluster, certificateAuthorities: string | undefined): object {
-  return {
-    cluster: {
-      server: cluster.server,
-      'tls-server-name': cluster.tlsServerName,
-      'certificate-authority-data':
-        certificateAuthorities === undefined
-          ? undefined
-          : Buffer.from(certificateAuthorities).toString('base64'),
-    },
-  };
-}
-
-async function run(
-  { apiVersion, command, args, env, installHint }: ExecPlugin,
-  spec: object,
-  { timeLimit = longestRun, signal }: RunLimits,
-): Promise<string> {
-  const environment = {
-    ...process.env,
-    ...Object.fromEntries(env.map(({ name, value }) => [name, value])),
-    KUBERNETES_EXEC_INFO: JSON.stringify({ apiVersion, kind: 'ExecCredential', spec }),
-  };
-  // Loaded where it is needed: `status` is fast without it.
-  const { execFile } = await import('node:child_process');
-  signal?.throwIfAborted();
-  return new Promise((resolve, reject) => {
-    // SIGKILL: a plugin that hangs may not heed anything else. `signal` among the options would send SIGTERM.
-    const options = {
-      env: environment,
-      maxBuffer: outputBytes,
-      timeout: timeLimit,
-      killSignal: 'SIGKILL',
-    } as const;
-    const kill = () => child.kill('SIGKILL');
-    const child = execFile(command, args, options, (error, stdout, stderr) => {
-      signal?.removeEventListener('abort', kill);
-      if (error === null) resolve(stdout);
-      else if (child.pid === undefined) {
-        reject(new Error(`cannot be run: ${errorMessage(error)}${installHint ? `. ${installHint}` : ''}`));
-      } else {
-        const words = stderr.trim().replaceAll(/\s*\n\s*/g, '; ') || 'it says nothing on standard error';
-        const hasHung = child.signalCode === 'SIGKILL' && child.killed && signal?.aborted !== true;
-        reject(
-          new Error(
-            `${hasHung ? `did not end within ${timeLimit / 1000} s and was killed` : 'failed'}: ${words}`,
-          ),
-        );
-      }
-    });
-    signal?.addEventListener('abort', kill);
-    // There is nobody to type: one that asks is told that there is no more input.
-    child.stdin?.on('error', () => undefined).end();
-  });
-}
-
-function readOutput(output: string): { readonly credentials: PluginCredentials; readonly expires: number } {
-  const read = v.safeParse(execCredential, output);
-  // Without the parser's message, which quotes it.
-  if (!read.success) throw new Error('wrote something else than an ExecCredential with its status');
-  const { token, clientCertificateData, clientKeyData, expirationTimestamp } = read.output.status;
-  const hasPair = clientCertificateData !== '' && clientKeyData !== '';
-  if (token === '' && !hasPair) throw new Error('gave neither a token nor a certificate with its key');
-  const expires = Date.parse(expirationTimestamp);
-  return {
-    credentials: {
-      token: token || undefined,
-      clientCertificate: hasPair ? { certificate: clientCertificateData, key: clientKeyData } : undefined,
-    },
-    expires: Number.isNaN(expires) ? Date.now() + withoutExpiry : expires,
-  };
 }

@@ -15,7 +15,7 @@ import { type ClusterAccessOptions, expiringCredentials, loadClusterAccess } fro
 import { localApiServer } from './find-server-id.ts';
 import { runSync, type SyncOptions, syncOnce } from './run-sync.ts';
 
-/** Between attempts to begin, while credentials cannot be had: an exec plugin that fails, a token that is not there yet. */
+/** Between attempts to begin, while credentials cannot be had: a token that is not there yet. */
 const beginBackOff = { initialMilliseconds: 1_000, maximumMilliseconds: 30_000 };
 
 /**

@@ -40,12 +40,7 @@ export async function findServerId({
   isLocal,
   signal,
 }: FindServerIdOptions): Promise<FoundServerId> {
-  const {
-    server: origin,
-    serverName,
-    authoritiesFrom,
-    credentials,
-  } = await loadClusterAccess(access, signal);
+  const { server: origin, serverName, authoritiesFrom, credentials } = await loadClusterAccess(access);
   const client = new ApiClient({ credentials });
   // The kubeconfig's server may be a router.
   const connection = client.watching(() => [local, { origin, serverName, authoritiesFrom }]);

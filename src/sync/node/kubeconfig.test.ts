@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { mergeKubeconfigs, parseKubeconfig } from './kubeconfig.ts';
+import { parseKubeconfig } from './kubeconfig.ts';
 
 const base64 = (text: string) => Buffer.from(text).toString('base64');
 
@@ -35,10 +35,8 @@ test('paths are beside the kubeconfig, and data wins over a file', () => {
             'client-certificate': '/etc/u.crt',
             'client-certificate-data': base64('PEM'),
             'client-key': 'u.key',
-            exec: { command: 'bin/login', args: ['token'] },
           },
         },
-        { name: 'of-path', user: { exec: { command: 'login', args: null, provideClusterInfo: true } } },
       ],
     }),
     '/home/admin/.kube',
@@ -46,10 +44,6 @@ test('paths are beside the kubeconfig, and data wins over a file', () => {
   assert.deepEqual(clusters[0]?.certificateAuthority, { file: '/home/admin/.kube/pki/ca.crt' });
   assert.deepEqual(users[0]?.clientCertificate, { text: 'PEM' });
   assert.deepEqual(users[0].clientKey, { file: '/home/admin/.kube/u.key' });
-  assert.equal(users[0].exec?.command, '/home/admin/.kube/bin/login');
-  assert.equal(users[1]?.exec?.command, 'login');
-  assert.deepEqual(users[1].exec.args, []);
-  assert.equal(users[1].exec.provideClusterInfo, true);
 });
 
 test('whatever insecure-skip-tls-verify is but false, it is taken for true', () => {
@@ -58,24 +52,6 @@ test('whatever insecure-skip-tls-verify is but false, it is taken for true', () 
       ?.skipsTlsVerification;
   for (const value of ['true', 'yes', '"true"', 'True']) assert.equal(skips(value), true, value);
   for (const value of ['false', 'null', '""']) assert.equal(skips(value), false, value);
-});
-
-test('of several kubeconfigs the first counts, entry by entry', () => {
-  const config = (server: string, current: string) =>
-    parseKubeconfig(
-      JSON.stringify({
-        'current-context': current,
-        clusters: [{ name: 'c', cluster: { server } }],
-        contexts: [{ name: current, context: { cluster: 'c', user: 'u' } }],
-      }),
-      '/',
-    );
-  const merged = mergeKubeconfigs(config('https://first', ''), config('https://second', 'second'));
-  assert.deepEqual(
-    merged.clusters.map(({ server }) => server),
-    ['https://first'],
-  );
-  assert.equal(merged.currentContext, 'second');
 });
 
 test('what is wrong is named by its place, and never quoted', () => {

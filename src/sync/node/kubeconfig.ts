@@ -1,4 +1,4 @@
-import { resolve, sep } from 'node:path';
+import { resolve } from 'node:path';
 import * as v from 'valibot';
 import { LineCounter, parseDocument } from 'yaml';
 
@@ -7,8 +7,6 @@ export type PemSource = { readonly file: string } | { readonly text: string } | 
 export type Kubeconfig = ReturnType<typeof parseKubeconfig>;
 export type KubeconfigCluster = ReturnType<typeof clusterOf>;
 export type KubeconfigUser = ReturnType<typeof userOf>;
-/** A program that gives credentials (client.authentication.k8s.io). */
-export type ExecPlugin = NonNullable<KubeconfigUser['exec']>;
 
 /** `undefined` where it is empty. */
 const text = v.pipe(
@@ -28,14 +26,18 @@ const clusterFields = v.object({
   'insecure-skip-tls-verify': text,
   'proxy-url': text,
 });
-const execFields = v.object({
-  apiVersion: text,
-  command: v.string(),
-  args: list(v.string()),
-  env: list(v.object({ name: v.string(), value: v.nullish(v.string(), '') })),
-  installHint: text,
-  provideClusterInfo: text,
-});
+/** Who reads the API servers of a control plane has a client certificate, or the token of a service account. */
+const unsupported = [
+  'exec',
+  'auth-provider',
+  'username',
+  'password',
+  'as',
+  'as-uid',
+  'as-groups',
+  'as-user-extra',
+] as const;
+
 const userFields = entry({
   'client-certificate': text,
   'client-certificate-data': text,
@@ -43,11 +45,7 @@ const userFields = entry({
   'client-key-data': text,
   token: text,
   tokenFile: text,
-  as: text,
-  'as-uid': text,
-  'as-groups': list(v.string()),
-  exec: v.nullish(execFields),
-  'auth-provider': v.nullish(v.object({ name: text })),
+  ...v.entriesFromList(unsupported, v.optional(v.unknown())),
 });
 /** As far as it says where the API is and who asks (k8s.io/client-go tools/clientcmd/api/v1). */
 const kubeconfigSchema = v.object({
@@ -79,20 +77,6 @@ export function parseKubeconfig(content: string, folder: string) {
   };
 }
 
-/** As kubectl merges several: of one name the first counts, and of the current contexts. Pure. */
-export function mergeKubeconfigs(first: Kubeconfig, second: Kubeconfig): Kubeconfig {
-  const merged = <Entry extends { readonly name: string }>(
-    own: readonly Entry[],
-    other: readonly Entry[],
-  ) => [...own, ...other.filter(({ name }) => !own.some((each) => each.name === name))];
-  return {
-    clusters: merged(first.clusters, second.clusters),
-    users: merged(first.users, second.users),
-    contexts: merged(first.contexts, second.contexts),
-    currentContext: first.currentContext ?? second.currentContext,
-  };
-}
-
 function clusterOf(name: string, cluster: v.InferOutput<typeof clusterFields>, folder: string) {
   return {
     name,
@@ -105,7 +89,6 @@ function clusterOf(name: string, cluster: v.InferOutput<typeof clusterFields>, f
 }
 
 function userOf(name: string, user: v.InferOutput<typeof userFields>, folder: string) {
-  const { exec, as, 'as-uid': uid } = user;
   const tokenFile = user.tokenFile && resolve(folder, user.tokenFile);
   return {
     name,
@@ -114,22 +97,8 @@ function userOf(name: string, user: v.InferOutput<typeof userFields>, folder: st
     /** Not there where `tokenFile` is, which wins. */
     token: tokenFile === undefined ? user.token : undefined,
     tokenFile,
-    exec: exec
-      ? {
-          ...exec,
-          apiVersion: exec.apiVersion ?? 'client.authentication.k8s.io/v1',
-          // Without a folder in it, it is one of PATH.
-          command: exec.command.includes(sep) ? resolve(folder, exec.command) : exec.command,
-          provideClusterInfo: exec.provideClusterInfo === 'true',
-        }
-      : undefined,
-    authProvider: user['auth-provider']?.name,
-    /** Name, value, name, value, …. */
-    impersonation: [
-      ...(as === undefined ? [] : ['Impersonate-User', as]),
-      ...(uid === undefined ? [] : ['Impersonate-Uid', uid]),
-      ...user['as-groups'].flatMap((group) => ['Impersonate-Group', group]),
-    ],
+    /** The first field of it that is not supported. */
+    unsupported: unsupported.find((field) => (user[field] ?? '') !== ''),
   };
 }
 

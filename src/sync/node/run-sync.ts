@@ -176,7 +176,7 @@ async function openSync(
   signal: AbortSignal,
   timing: Partial<SyncTiming> | undefined = given.timing,
 ) {
-  const access = given.kubernetes && (await loadClusterAccess(given.kubernetes, signal));
+  const access = given.kubernetes && (await loadClusterAccess(given.kubernetes));
   const found = await access?.credentials();
   const options = {
     ...given,
