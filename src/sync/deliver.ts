@@ -185,6 +185,7 @@ export function createTargetDelivery(target: SnapshotTarget, options: TargetDeli
   let current: Delivery | undefined;
   /** Aborts when another snapshot is offered; ends every wait. */
   let offered = new AbortController();
+  let attempted = Promise.withResolvers<void>();
   let held: Delivery | undefined;
   let lastResult: DeliveryResult | undefined;
   let failures = 0;
@@ -230,17 +231,24 @@ export function createTargetDelivery(target: SnapshotTarget, options: TargetDeli
   }
 
   return {
-    /** Makes this the snapshot to deliver, instead of any earlier one. Returns at once. */
-    offer(delivery: Delivery): void {
+    /** Makes this the snapshot to deliver, instead of any earlier one. Resolves once that, or a later one, has been tried. */
+    offer(delivery: Delivery): Promise<void> {
       current = delivery;
       offered.abort();
       offered = new AbortController();
+      return attempted.promise;
     },
     async run(signal: AbortSignal): Promise<void> {
       while (!signal.aborted) {
         const delivery = current;
         const wake = offered.signal;
-        if (delivery !== undefined) await attempt(delivery, signal);
+        if (delivery !== undefined) {
+          await attempt(delivery, signal);
+          if (delivery === current) {
+            attempted.resolve();
+            attempted = Promise.withResolvers();
+          }
+        }
         // A new snapshot does not shorten the back-off of an unreachable target.
         const unreachable = delivery !== undefined && lastResult?.kind === 'unreachable';
         await clock.sleep(delay(), unreachable ? signal : AbortSignal.any([signal, wake]));

@@ -112,12 +112,13 @@ export function createSyncLoop(given: SyncParts): SyncLoop {
       },
     }),
   );
+  let attempted: Promise<unknown> = Promise.resolve();
   const publication = createPublication({
     clock,
     signingKey: options.signingKey,
     timing,
     offer: (delivery) => {
-      for (const target of targets) target.offer(delivery);
+      attempted = Promise.all(targets.map((target) => target.offer(delivery)));
     },
   });
 
@@ -136,6 +137,8 @@ export function createSyncLoop(given: SyncParts): SyncLoop {
       await publication.publish(outcome.snapshot);
       isPublished = true;
       known = outcome.snapshot;
+      // In use before more is read: a server that starts changes dozens of objects, and their rounds would be in its way.
+      await waitAtMost(attempted, longestDelivery, clock, signal);
     }
   }
 
@@ -250,6 +253,8 @@ export function createSyncLoop(given: SyncParts): SyncLoop {
   };
 }
 
+/** How long a round waits until its snapshot has been delivered, milliseconds. */
+const longestDelivery = 200;
 /** Changes in the cluster for each of which all servers are read; after that, two a second are. */
 const changesReadAtOnce = 4;
 
