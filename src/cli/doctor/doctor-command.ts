@@ -142,11 +142,7 @@ async function readUpgradeSide(flag: string, path: string, context: CommandConte
     () => false,
   );
   if (!isFolder) {
-    const { table } = await readSnapshotInput(context, flag, path, undefined).catch((cause: unknown) => {
-      if (!/^v?\d+\.\d+(\.\d+)?$/.test(path)) throw cause;
-      const message = `${flag} takes a snapshot or a folder made by sync --record, not a version such as ${path}`;
-      throw new CommandFailure(2, [message], { cause });
-    });
+    const { table } = await readSnapshotInput(context, flag, path, undefined);
     return { snapshot: table.snapshot, findings: [] };
   }
   const { snapshot, warnings } = await snapshotFromFolder(path, { alwaysReadsSchemas: true }).catch(

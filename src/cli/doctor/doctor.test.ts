@@ -99,7 +99,7 @@ describe('doctor', () => {
     assert.match(output, /^\[ok\] {6}server cp-a: .* is ready$/m);
     assert.match(output, /\n0 failed, 0 warnings, \d+ ok\n$/);
     const { findings } = await examine(['--server-id=cp-z']);
-    assert.match(of(findings, 'snapshot'), /failed: it has no server cp-z/);
+    assert.match(of(findings, 'snapshot'), /failed: the snapshot has no server cp-z/);
   });
 
   it('says what nothing is known of, as serve does, and knows no --dry-run', async () => {

@@ -3,10 +3,10 @@ import { parseCertificates, subjectOf } from '../../node/callers/pem-files.ts';
 import type { PemFile, ServeConfig } from '../../node/configuration/serve-config.ts';
 import type { ExpiringCertificate } from '../../node/credentials/credential-watch.ts';
 import { localServerIdOf } from '../../node/process/local-server-id.ts';
-import { halfWayWarnings } from '../../own-paths/status/router-status.ts';
-import { expiryOf, type FoundSetting } from '../../own-paths/status/status-sources.ts';
+import { halfWayWarnings, ownServerWarnings } from '../../own-paths/status/router-status.ts';
+import { expiryOf } from '../../own-paths/status/status-sources.ts';
 import { durationText } from '../../runtime/duration-text.ts';
-import { errorMessage, fileErrorMessage } from '../../runtime/errors.ts';
+import { errorMessage } from '../../runtime/errors.ts';
 import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
 import { isOld, type RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { expiringCredentials } from '../../sync/node/cluster-access.ts';
@@ -16,13 +16,12 @@ import { readServeInput, type ServeArguments } from '../serve/serve-input.ts';
 import { readSnapshotInput } from '../snapshot/snapshot-input.ts';
 import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
 import { countOf } from '../terminal/styled-text.ts';
-import { askAsRouter, examinedServers, type Finding, failed, ok, warning } from './finding.ts';
-import { identityFindings } from './identity-findings.ts';
-import { addressFindings, portFinding, serverFindings } from './server-findings.ts';
+import { type Finding, failed, ok, warning } from './finding.ts';
+import { portFinding, serverFindings } from './server-findings.ts';
 
 interface RouterFindings {
   readonly findings: readonly Finding[];
-  /** What the stored snapshot says, else what has been read of the cluster; `undefined` where there is neither. */
+  /** By the stored snapshot, else by what has been read of the cluster; `undefined` where there is neither. */
   readonly table: RoutingTable | undefined;
 }
 
@@ -40,14 +39,14 @@ export async function examineRouter(given: ServeArguments, context: CommandConte
   const table = stored.table ?? read.table;
   // As the router itself does, by the snapshot that it would begin with.
   const serverId = table === undefined ? configured.serverId : localServerIdOf(configured, table);
-  const config = { ...configured, serverId: serverId === serverIdToBeFound ? undefined : serverId };
-  const ask = askAsRouter(config);
-  const servers = await serverFindings(examinedServers(config, table), ask, context.clock);
+  const config = { ...configured, serverId: knownServerId(serverId) };
   const source = given.flags.config?.at(-1) ?? 'what the flags say';
   return {
     findings: [
       ok('configuration', `${source} can be used`),
-      ...config.commandLine.found.filter(({ value }) => value !== serverIdToBeFound).map(foundFinding),
+      ...config.commandLine.found
+        .filter(({ value }) => value !== serverIdToBeFound)
+        .map(({ flag, value, source }) => ok('found', `${flag}=${value}: ${source}`)),
       ...(unknownServerId === undefined ? [] : [failed('server ID', unknownServerId)]),
       await portFinding(config, context),
       ...certificateFindings(config, context.clock()),
@@ -55,17 +54,15 @@ export async function examineRouter(given: ServeArguments, context: CommandConte
       ...(await permissionFindings(config)),
       ...stored.findings,
       ...read.findings,
-      ...servers.findings,
-      ...addressFindings(config, table),
+      ...(await serverFindings(config, table, context.clock)),
       ...halfWayWarnings(table, config.commandLine.found).map((message) => warning('installation', message)),
-      ...(await identityFindings(servers.reached, config, ask)),
     ],
     table,
   };
 }
 
-function foundFinding({ flag, value, source }: FoundSetting): Finding {
-  return ok('found', `${flag}=${value}: ${source}`);
+function knownServerId(serverId: string | undefined): string | undefined {
+  return serverId === serverIdToBeFound ? undefined : serverId;
 }
 
 async function permissionFindings(config: ServeConfig): Promise<readonly Finding[]> {
@@ -75,21 +72,15 @@ async function permissionFindings(config: ServeConfig): Promise<readonly Finding
     ...namedServing.map(({ privateKey }) => privateKey.path),
     proxyClient?.privateKey.path,
   ].filter((path) => path !== undefined);
-  return Promise.all([...new Set(paths)].map(permissionsOf));
-}
-
-async function permissionsOf(path: string): Promise<Finding> {
   const check = 'permissions of keys';
-  try {
-    const { mode } = await stat(path);
-    const octal = (mode & 0o777).toString(8).padStart(3, '0');
-    // A group may read: Secrets are mounted with fsGroup that way.
-    return (mode & 0o007) === 0 && (mode & 0o020) === 0
-      ? ok(check, `${path} has mode ${octal}`)
-      : warning(check, `${path} has mode ${octal}: chmod 600 ${path}`);
-  } catch (error) {
-    return failed(check, `${path}: ${fileErrorMessage(error)}`);
-  }
+  return Promise.all(
+    [...new Set(paths)].map(async (path) => {
+      const { mode } = await stat(path);
+      const text = `${path} has mode ${(mode & 0o777).toString(8).padStart(3, '0')}`;
+      // A group may read: Secrets are mounted with fsGroup that way.
+      return (mode & 0o027) === 0 ? ok(check, text) : warning(check, `${text}: chmod 600 ${path}`);
+    }),
+  );
 }
 
 /**
@@ -151,22 +142,16 @@ async function kubeconfigFindings({ embeddedSync }: ServeConfig, now: number): P
   }
 }
 
-interface SnapshotFindings {
-  readonly findings: readonly Finding[];
-  /** `undefined` where there is none that can be used. */
-  readonly table: RoutingTable | undefined;
-}
-
 const check = 'snapshot';
 
 /**
  * Opens the stored snapshot as the router would at start. It is only read: what a running router is just writing
  * beside it stays alone.
  */
-async function snapshotFindings(config: ServeConfig, context: CommandContext): Promise<SnapshotFindings> {
+async function snapshotFindings(config: ServeConfig, context: CommandContext): Promise<RouterFindings> {
   const { featureGateEnabled, settings, embeddedSync } = config;
   const { file } = settings.snapshot;
-  const only = (result: Finding['result'], message: string): SnapshotFindings => ({
+  const only = (result: Finding['result'], message: string): RouterFindings => ({
     findings: [{ check, result, message }],
     table: undefined,
   });
@@ -179,7 +164,9 @@ async function snapshotFindings(config: ServeConfig, context: CommandContext): P
     return {
       findings: [
         ageOf(table, context.clock(), embeddedSync !== undefined),
-        ...placeOf(table, localServerIdOf(config, table)),
+        ...ownServerWarnings(table, knownServerId(localServerIdOf(config, table))).map((message) =>
+          failed(check, message),
+        ),
       ],
       table,
     };
@@ -189,9 +176,7 @@ async function snapshotFindings(config: ServeConfig, context: CommandContext): P
     return isMissing
       ? only(
           'warning',
-          embeddedSync === undefined
-            ? `${file} is not there: the sync job has not pushed to this router yet`
-            : `${file} is not there: the router has not read the cluster yet`,
+          `${file} is not there: ${embeddedSync === undefined ? 'the sync job has not pushed to this router' : 'the router has not read the cluster'} yet`,
         )
       : only('failed', `${error.lines.join('; ')}: the router would begin without a snapshot`);
   }
@@ -201,15 +186,14 @@ async function snapshotFindings(config: ServeConfig, context: CommandContext): P
 const readingTimeout = 30_000;
 
 /** Reads the cluster as the router would at its start, where it does: without a snapshot no peer is known. */
-async function clusterFindings(config: ServeConfig): Promise<SnapshotFindings> {
+async function clusterFindings(config: ServeConfig): Promise<RouterFindings> {
   if (config.embeddedSync === undefined || !config.featureGateEnabled) {
     return { findings: [], table: undefined };
   }
   const check = 'cluster';
-  const serverId = config.serverId === serverIdToBeFound ? undefined : config.serverId;
   try {
     const { snapshot, readings, warnings } = await readClusterOnce(
-      { ...config, serverId },
+      { ...config, serverId: knownServerId(config.serverId) },
       AbortSignal.timeout(readingTimeout),
     );
     const unread = [...readings].flatMap(([id, reading]): Finding[] =>
@@ -247,12 +231,4 @@ export function ageOf(
         check,
         `${text}: ${isOwn ? 'does the router run, and can it read the cluster?' : 'does the sync job run, and push here?'}`,
       );
-}
-
-function placeOf(table: RoutingTable, serverId: string | undefined): readonly Finding[] {
-  if (serverId === undefined || serverId === serverIdToBeFound) return [];
-  if (table.server(serverId) !== undefined) return [];
-  const known = table.servers.map(({ id }) => id).join(', ');
-  const message = `it has no server ${serverId}: set --server-id to the one in front of which this router stands (${known})`;
-  return [failed(check, message)];
 }

@@ -36,7 +36,6 @@ export function exitCodeOf(findings: readonly Finding[]): 0 | 1 | 2 {
 
 /** A server that the router may send to, and how it is to be checked. */
 export interface ExaminedServer extends Destination {
-  readonly kind: 'local' | 'peer';
   /** PEM. */
   readonly certificateAuthorities: string;
   /** For peers, whose addresses are the snapshot's. */
@@ -51,32 +50,18 @@ export function examinedServers(
   const { local, peerCa, serverId } = config;
   const trust = { kind: 'peer-ca' } as const;
   const addressPolicy = createAddressPolicy(config.peerAddresses);
-  const own: ExaminedServer[] =
-    local === undefined
-      ? []
-      : [
-          {
-            kind: 'local',
-            id: serverId ?? 'local',
-            origin: local.origin,
-            serverName: local.serverName,
-            trust,
-            certificateAuthorities: local.ca.pem,
-          },
-        ];
-  if (peerCa === undefined) return own;
-  const peers = (table?.servers ?? []).flatMap(({ id, origin, serverName }): ExaminedServer[] =>
-    origin === undefined || id === serverId
-      ? []
-      : [{ kind: 'peer', id, origin, serverName, trust, certificateAuthorities: peerCa.pem, addressPolicy }],
-  );
-  return [...own, ...peers];
-}
-
-export interface Question {
-  readonly method: 'GET' | 'POST';
-  readonly target: string;
-  readonly body?: string;
+  const examined: ExaminedServer[] = [];
+  if (local !== undefined) {
+    const { origin, serverName, ca } = local;
+    const id = serverId ?? 'local';
+    examined.push({ kind: 'local', id, origin, serverName, trust, certificateAuthorities: ca.pem });
+  }
+  for (const { id, origin, serverName } of table?.servers ?? []) {
+    if (peerCa === undefined || origin === undefined || id === serverId) continue;
+    const certificateAuthorities = peerCa.pem;
+    examined.push({ kind: 'peer', id, origin, serverName, trust, certificateAuthorities, addressPolicy });
+  }
+  return examined;
 }
 
 /** Milliseconds that a server may take to respond. */
@@ -97,7 +82,8 @@ export const doctorUser: UserInfo = {
   extra: new Map([['mixed-version-proxy/doctor', ['asked']]]),
 };
 
-export type AskAsRouter = (server: ExaminedServer, question: Question) => Promise<HttpsResponse>;
+/** @param body makes it a POST */
+export type AskAsRouter = (server: ExaminedServer, target: string, body?: string) => Promise<HttpsResponse>;
 
 /**
  * Asks servers as the router would for `doctorUser`: stamped at the same place, over mTLS with the same pair.
@@ -106,7 +92,8 @@ export type AskAsRouter = (server: ExaminedServer, question: Question) => Promis
 export function askAsRouter(config: ServeConfig): AskAsRouter {
   const { proxyClient, identityHeaderNames } = config;
   const options = { identityHeaderNames, pseudonym: newPseudonym() };
-  return async (server, { method, target, body }) => {
+  return async (server, target, body) => {
+    const method = body === undefined ? 'GET' : 'POST';
     const headers = ['accept', 'application/json', 'user-agent', 'mixed-version-proxy'];
     const inbound: InboundRequest = {
       method,

@@ -1,15 +1,19 @@
 import { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
-import type { ServeConfig } from '../../node/configuration/serve-config.ts';
-import { askOverHttps } from '../../node/destinations/https-client.ts';
+import * as v from 'valibot';
+import { parseCertificates, subjectOf } from '../../node/callers/pem-files.ts';
+import type { CertificatePair, ServeConfig } from '../../node/configuration/serve-config.ts';
+import { askOverHttps, type HttpsResponse } from '../../node/destinations/https-client.ts';
 import { durationText } from '../../runtime/duration-text.ts';
 import { joinHostPort } from '../../snapshot/addresses/addresses.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import type { CommandContext } from '../terminal/command-context.ts';
 import { connectionError } from '../terminal/connection-error.ts';
 import {
-  type AskAsRouter,
+  askAsRouter,
+  doctorUser,
   type ExaminedServer,
+  examinedServers,
   type Finding,
   failed,
   ok,
@@ -20,31 +24,39 @@ import {
 /** A Date header counts whole seconds, and a response takes time: less than this is no skew. */
 const tolerableSkew = 10_000;
 
-interface ServerFindings {
-  readonly findings: readonly Finding[];
-  readonly reached: readonly ExaminedServer[];
-}
-
 /**
- * Asks every server that the router may send to for /readyz, over TLS as the router checks it: address, certificate,
- * name, readiness and clock.
+ * Asks every server that the router may send to, over TLS as the router checks it: for /readyz, which tells of address,
+ * certificate, name, readiness and clock, and for whom it takes a caller whom the router names.
  */
 export async function serverFindings(
-  servers: readonly ExaminedServer[],
-  ask: AskAsRouter,
+  config: ServeConfig,
+  table: RoutingTable | undefined,
   clock: () => number,
-): Promise<ServerFindings> {
-  const tried = await Promise.all(servers.map((server) => tryServer(server, ask, clock)));
-  return {
-    findings: tried.flatMap(({ findings }) => findings),
-    reached: tried.flatMap(({ reached }) => reached),
+): Promise<readonly Finding[]> {
+  const { proxyClient } = config;
+  const ask = askAsRouter(config);
+  const examine = async (server: ExaminedServer): Promise<readonly Finding[]> => {
+    const { id, origin } = server;
+    const check = `server ${id}`;
+    try {
+      const { status, headers, text } = await ask(server, '/readyz');
+      const ready =
+        status === 200
+          ? ok(check, `${origin} is ready`)
+          : warning(check, `${origin}/readyz returned ${status}: ${adviceOn(status, text)}`);
+      const known = [ready, ...skewOf(check, headers.date, clock())];
+      // Without a pair the router says nothing of anybody.
+      if (proxyClient === undefined) return known;
+      return [...known, identityFinding(server, await ask(server, reviews, review), proxyClient)];
+    } catch (error) {
+      return [failed(check, `${origin} cannot be reached: ${reasonOf(error)}`)];
+    }
   };
+  const findings = await Promise.all(examinedServers(config, table).map(examine));
+  return [...findings.flat(), ...addressFindings(config, table)];
 }
 
-export function addressFindings(
-  { serverId }: ServeConfig,
-  table: RoutingTable | undefined,
-): readonly Finding[] {
+function addressFindings({ serverId }: ServeConfig, table: RoutingTable | undefined): readonly Finding[] {
   const without = (table?.servers ?? []).filter(({ id, origin }) => origin === undefined && id !== serverId);
   return without.map(({ id, departed }) =>
     warning(
@@ -54,26 +66,6 @@ export function addressFindings(
         : 'the snapshot has no address of it: has the sync job a --server for it, or was its router given an --advertise-address?',
     ),
   );
-}
-
-async function tryServer(
-  server: ExaminedServer,
-  ask: AskAsRouter,
-  clock: () => number,
-): Promise<ServerFindings> {
-  const { id, origin } = server;
-  const check = `server ${id}`;
-  try {
-    const { status, headers, text } = await ask(server, { method: 'GET', target: '/readyz' });
-    const ready: Finding =
-      status === 200
-        ? ok(check, `${origin} is ready`)
-        : warning(check, `${origin}/readyz returned ${status}: ${adviceOn(status, text)}`);
-    return { findings: [ready, ...skewOf(check, headers.date, clock())], reached: [server] };
-  } catch (error) {
-    const message = `${origin} cannot be reached: ${reasonOf(error)}`;
-    return { findings: [failed(check, message)], reached: [] };
-  }
 }
 
 function adviceOn(status: number, text: string): string {
@@ -97,6 +89,64 @@ function skewOf(check: string, date: string | undefined, now: number): readonly 
   const direction = skew > 0 ? 'ahead of' : 'behind';
   const message = `its clock is ${durationText(Math.abs(skew))} ${direction} this one: the age of snapshots and the expiry of tokens go by both, set them by NTP`;
   return [warning(check, message)];
+}
+
+const reviews = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
+const review = JSON.stringify({ apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' });
+
+/** Its response is the caller. Served from 1.28 on, to every authenticated user (ClusterRole `system:basic-user`). */
+const reviewed = v.pipe(
+  v.string(),
+  v.parseJson(),
+  v.object({
+    status: v.object({
+      userInfo: v.object({
+        username: v.string(),
+        groups: v.optional(v.array(v.string()), []),
+        extra: v.optional(v.record(v.string(), v.array(v.string())), {}),
+      }),
+    }),
+  }),
+);
+
+/** For whom a server took the caller when this router forwarded a request of `doctorUser`. */
+function identityFinding(
+  { id, origin }: ExaminedServer,
+  { status, text }: HttpsResponse,
+  proxyClient: CertificatePair,
+): Finding {
+  const check = `identity at ${id}`;
+  const advice = frontProxyAdvice(proxyClient);
+  if (status === 401) {
+    return failed(check, `${origin} refuses what this router says of callers (401): ${advice}`);
+  }
+  const seen = v.safeParse(reviewed, text);
+  if (status !== 201 || !seen.success) {
+    const message = `${origin} returned ${status} and does not say for whom it takes the caller: whether it believes this router cannot be seen`;
+    return warning(check, message);
+  }
+  const { username, groups, extra } = seen.output.status.userInfo;
+  if (username !== doctorUser.name) {
+    const message = `${origin} takes every request of this router for one of "${username}" and overlooks whom it speaks for: ${advice}`;
+    return failed(check, message);
+  }
+  if (!doctorUser.groups.every((group) => groups.includes(group))) {
+    const message = `${origin} believes who calls, and does not read the groups: set --requestheader-group-headers=X-Remote-Group there`;
+    return failed(check, message);
+  }
+  if (![...doctorUser.extra.keys()].every((key) => key in extra)) {
+    const message = `${origin} believes who calls, and does not read extra values: set --requestheader-extra-headers-prefix=X-Remote-Extra- there`;
+    return warning(check, message);
+  }
+  return ok(check, `${origin} believes this router about who calls`);
+}
+
+function frontProxyAdvice({ certificate }: CertificatePair): string {
+  const { path, pem } = certificate;
+  const [own] = parseCertificates({ pem, source: path });
+  if (own === undefined) return `${path} holds no certificate`;
+  const authority = own.issuer.replaceAll('\n', ', ');
+  return `there, --requestheader-client-ca-file must hold the CA that has signed ${path} (${authority}), --requestheader-allowed-names its name (${subjectOf(own)}), and --requestheader-username-headers X-Remote-User`;
 }
 
 /**

@@ -190,7 +190,10 @@ export function lacksOwnServer(table: RoutingTable, serverId: string | undefined
 }
 
 /** With a wrong ID everything works, but requests that the local server could serve may go to a peer. Pure. */
-function ownServerWarnings(table: RoutingTable | undefined, serverId: string | undefined): readonly string[] {
+export function ownServerWarnings(
+  table: RoutingTable | undefined,
+  serverId: string | undefined,
+): readonly string[] {
   if (table === undefined || !lacksOwnServer(table, serverId)) return [];
   // In quotes: where servers are shown by their host names, these stay IDs.
   const ids = table.servers.map(({ id }) => JSON.stringify(id));
