@@ -1,4 +1,4 @@
-import { withDisplayNames } from '../../dashboard/wording/display-names.ts';
+import { type Hostnames, hostnamesOf, withDisplayNames } from '../../dashboard/wording/display-names.ts';
 import type { RouterStatus } from '../../own-paths/status/status-schema.ts';
 import { compareNames } from '../../runtime/compare-names.ts';
 import { durationText } from '../../runtime/duration-text.ts';
@@ -36,7 +36,11 @@ export function routersText(
       ],
       narrow,
     ),
-    list('Differences', differences.map(differenceText), narrow),
+    list(
+      'Differences',
+      differences.map((each) => withDisplayNames(differenceText(each), hostnamesOfAll(routers))),
+      narrow,
+    ),
     list('Not ready', sorted.filter(({ status }) => status !== null).flatMap(reasonNotReady), narrow),
     list('Not known', sorted.filter(({ status }) => status === null).flatMap(reasonNotReady), narrow),
     list('Warnings', warningTexts(sorted), narrow),
@@ -85,6 +89,10 @@ function agreement(
   return { text: `the ${compared} that have a snapshot do`, style: 'warning' };
 }
 
+function hostnamesOfAll(routers: readonly RouterOfServer[]): Hostnames {
+  return new Map(routers.flatMap(({ status }) => (status === null ? [] : [...hostnamesOf(status)])));
+}
+
 function differenceText({ subject, values }: Difference): string {
   return `${subject}: ${values.map(({ value, routers }) => `${value} (${routers.map(hostOf).join(', ')})`).join('; ')}`;
 }
@@ -98,8 +106,8 @@ function reasonNotReady(router: RouterOfServer): readonly string[] {
 }
 
 function warningTexts(routers: readonly RouterOfServer[]): readonly string[] {
+  const hostnames = hostnamesOfAll(routers);
   const told = routers.flatMap(({ server, status }) => {
-    const hostnames = new Map(status?.servers.map(({ id, hostname }) => [id, hostname ?? id]));
     return (status?.warnings ?? []).map(({ message }) => ({
       server,
       text: withDisplayNames(message, hostnames),

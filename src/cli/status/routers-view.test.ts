@@ -31,21 +31,21 @@ const subjects = (...routers: readonly RouterOfServer[]) =>
   ]);
 
 describe('where routers differ', () => {
-  it('is in what they know of a server, which is called by its machine', () => {
+  it('is in what they know of a server', () => {
     const serves = `sha256:${'0'.repeat(64)}`;
     const first = listedServer({ id: 'x', hostname: 'node-1', version: 'v1.35.0', serves });
     const second = { ...first, version: 'v1.36.0', serves: serves.replace('0', '1') };
     assert.deepEqual(subjects(router('a', { servers: [first] }), router('b', { servers: [second] })), [
-      ['server node-1', 'v1.35.0: a', 'v1.36.0: b'],
-      ['what server node-1 serves', 'sha256:00000000: a', 'sha256:10000000: b'],
+      ['server x', 'v1.35.0: a', 'v1.36.0: b'],
+      ['what server x serves', 'sha256:00000000: a', 'sha256:10000000: b'],
     ]);
     const departed = { ...first, departedAt: '2026-01-01T00:00:00Z' };
     assert.deepEqual(subjects(router('a', { servers: [first] }), router('b', { servers: [departed] })), [
-      ['server node-1', 'v1.35.0: a', 'departed: b'],
+      ['server x', 'v1.35.0: a', 'departed: b'],
     ]);
     assert.deepEqual(subjects(router('a', { servers: [first] }), router('b')), [
-      ['server node-1', 'v1.35.0: a', 'not known: b'],
-      ['what server node-1 serves', 'sha256:00000000: a', 'not known: b'],
+      ['server x', 'v1.35.0: a', 'not known: b'],
+      ['what server x serves', 'sha256:00000000: a', 'not known: b'],
     ]);
   });
 
@@ -53,7 +53,7 @@ describe('where routers differ', () => {
     const left = listedServer({ id: 'x', hostname: 'node-1', departedAt: '2026-01-01T00:00:00Z' });
     const next = listedServer({ id: 'y', hostname: 'node-1', version: 'v1.36.0' });
     assert.deepEqual(subjects(router('a', { servers: [left, next] }), router('b', { servers: [next] })), [
-      ['server node-1', 'departed: a', 'not known: b'],
+      ['server x', 'departed: a', 'not known: b'],
     ]);
   });
 

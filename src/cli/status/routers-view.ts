@@ -10,7 +10,7 @@ export interface RoutersView {
 }
 
 export interface Difference {
-  /** What it is about: a setting, or a server. */
+  /** What it is about: a setting, or a server by its ID. */
   readonly subject: string;
   readonly values: readonly { readonly value: string; readonly routers: readonly string[] }[];
 }
@@ -29,16 +29,14 @@ export interface RouterOfServer {
 /**
  * Where routers differ, so that a request may be routed by one in another way than by the next: what they know of each
  * server, and the settings that decide. Generations are not compared: routers that read the cluster themselves count
- * their own. A router without a snapshot is compared by its settings only. Pure.
+ * their own. A router without a snapshot is compared by its feature gate only. Pure.
  */
 export function differencesBetween(routers: readonly RouterOfServer[]): readonly Difference[] {
   const told = routers.flatMap(({ server, status }) => (status === null ? [] : [{ server, status }]));
   const knowing = told.filter(({ status }) => status.snapshot !== null);
   return [
-    ...differencesOf(told, settings),
-    ...differencesOf(knowing, preference),
-    ...differencesOf(knowing, versions),
-    ...differencesOf(knowing, served),
+    ...differencesOf(told, ({ enabled }) => [['feature gate', enabled ? 'on' : 'off']]),
+    ...differencesOf(knowing, factsOfSnapshot),
   ];
 }
 
@@ -53,16 +51,7 @@ export function agreementOf(
   return notAsked.length === 0 && haveTold ? true : null;
 }
 
-interface Fact {
-  /** Which fact it is, whatever routers call it: a machine has two servers while one takes the place of another. */
-  readonly key: string;
-  readonly subject: string;
-  readonly value: string;
-}
-
-function plainFact(subject: string, value: string): Fact {
-  return { key: subject, subject, value };
-}
+type Fact = readonly [subject: string, value: string];
 
 interface ToldRouter {
   readonly server: string;
@@ -73,58 +62,38 @@ function differencesOf(
   routers: readonly ToldRouter[],
   factsOf: (status: RouterStatus) => readonly Fact[],
 ): readonly Difference[] {
-  const facts = routers.map(
-    ({ server, status }) => [server, new Map(factsOf(status).map((fact) => [fact.key, fact]))] as const,
-  );
-  const subjects = new Map(
-    facts.flatMap(([, known]) => [...known.values()].map((fact) => [fact.key, fact.subject])),
-  );
-  return [...subjects]
-    .map(([key, subject]) => ({
+  const known = routers.map(({ server, status }) => ({ server, facts: new Map(factsOf(status)) }));
+  return [...new Set(known.flatMap(({ facts }) => [...facts.keys()]))]
+    .map((subject) => ({
       subject,
-      values: [...Map.groupBy(facts, ([, known]) => known.get(key)?.value ?? 'not known')].map(
-        ([value, group]) => ({ value, routers: group.map(([server]) => server) }),
+      values: [...Map.groupBy(known, ({ facts }) => facts.get(subject) ?? 'not known')].map(
+        ([value, group]) => ({ value, routers: group.map(({ server }) => server) }),
       ),
     }))
     .filter(({ values }) => values.length > 1);
 }
 
-function settings({ enabled }: RouterStatus): readonly Fact[] {
-  return [plainFact('feature gate', enabled ? 'on' : 'off')];
-}
-
-/** Which version a setting comes to is known with a snapshot alone. */
-function preference({ preferredVersion }: RouterStatus): readonly Fact[] {
-  return [plainFact('preferred version', preferredVersion.minor ?? preferredVersion.configured)];
-}
-
-function versions({ servers }: RouterStatus): readonly Fact[] {
-  return servers.map((server) => ({
-    key: server.id,
-    subject: `server ${nameOf(server)}`,
-    value: server.departedAt === null ? (server.version ?? 'of unknown version') : 'departed',
-  }));
-}
-
-function served({ servers, snapshot }: RouterStatus): readonly Fact[] {
+function factsOfSnapshot({ preferredVersion, servers, snapshot }: RouterStatus): readonly Fact[] {
+  const { extensionApis = [], customResourceGroups = [] } = snapshot ?? {};
   return [
+    ['preferred version', preferredVersion.minor ?? preferredVersion.configured],
+    ...servers.map(({ id, version, departedAt }): Fact => {
+      const state = departedAt === null ? (version ?? 'of unknown version') : 'departed';
+      return [`server ${id}`, state];
+    }),
+    // The name of a set is the hash of what is in it (snapshot format): its beginning tells two apart.
     ...servers.map(
-      (server): Fact => ({
-        key: `serves ${server.id}`,
-        subject: `what server ${nameOf(server)} serves`,
-        // The name of a set is the hash of what is in it (snapshot format): its beginning tells two apart.
-        value: server.serves?.slice(0, 'sha256:'.length + 8) ?? 'not known',
-      }),
+      ({ id, serves }): Fact => [
+        `what server ${id} serves`,
+        serves?.slice(0, 'sha256:'.length + 8) ?? 'not known',
+      ],
     ),
-    ...(snapshot?.extensionApis ?? []).map(({ groupVersion, service, available }) =>
-      plainFact(`extension API ${groupVersion}`, available ? service : `${service}, not available`),
+    ...extensionApis.map(
+      ({ groupVersion, service, available }): Fact => [
+        `extension API ${groupVersion}`,
+        available ? service : `${service}, not available`,
+      ],
     ),
-    ...(snapshot?.customResourceGroups ?? []).map((group) =>
-      plainFact(`custom resources of ${group}`, 'known'),
-    ),
+    ...customResourceGroups.map((group): Fact => [`custom resources of ${group}`, 'known']),
   ];
-}
-
-function nameOf({ id, hostname }: RouterStatus['servers'][number]): string {
-  return hostname ?? id;
 }
