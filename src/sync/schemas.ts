@@ -71,8 +71,6 @@ export function createSchemaReader(options: SchemaReaderOptions) {
     concurrentDocuments,
   });
   let digested = new Map<string, string>();
-  // What is not compared yet counts as different.
-  const slice = createTimeSlice('in seconds');
   if (options.previous !== undefined) {
     for (const [url, digests] of digestsOf(options.previous)) documents.remember(url, digests);
   }
@@ -110,6 +108,8 @@ export function createSchemaReader(options: SchemaReaderOptions) {
         [...wanted, ...soonWanted].flatMap((each) => each.documents),
         ({ url }) => url,
       );
+      // What is not compared yet counts as different.
+      const slice = createTimeSlice(waits ? 'now' : 'in seconds');
       const readable = [...byUrl].flatMap(([key, alike]) => {
         const from = alike.filter(({ server }) => server !== undefined);
         // After a failure, the next server is asked.
