@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { parseFieldSelector, requiredFieldValue } from './field-selector.ts';
+import { parseFieldSelector } from './field-selector.ts';
 
 /** The selector's terms, each written plainly; `undefined` for a malformed selector. */
 const read = (selector: string) =>
@@ -38,14 +38,6 @@ describe('a field selector', () => {
       assert.equal(parseFieldSelector(selector), undefined, selector);
     }
   });
-});
-
-test('the required value of a field is that of its first exact match', () => {
-  const required = (selector: string) => requiredFieldValue(parseFieldSelector(selector) ?? [], 'f');
-  assert.equal(required('f=b,f=a'), 'a');
-  assert.equal(required('f!=a,f=b'), 'b');
-  assert.equal(required('f='), '');
-  assert.equal(required('f!=a,g=b'), undefined);
 });
 
 test('any value survives being escaped and parsed', () => {

@@ -36,6 +36,9 @@ describe('the name', () => {
     assert.equal(read({ fieldSelector }).name, 'a');
     assert.equal(read({ fieldSelector: 'spec.nodeName=n,metadata.name==a' }).name, 'a');
     assert.equal(read({ fieldSelector: 'metadata.name!=a' }).name, '');
+    assert.equal(read({ fieldSelector: 'metadata.name=b,metadata.name=a' }).name, 'a');
+    assert.equal(read({ fieldSelector: 'metadata.name!=a,metadata.name=b' }).name, 'b');
+    assert.equal(read({ fieldSelector: 'metadata.name=' }).name, '');
   });
 
   test('is never one that no object can have', () => {

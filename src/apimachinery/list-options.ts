@@ -1,4 +1,4 @@
-import { type FieldRequirement, parseFieldSelector, requiredFieldValue } from './field-selector.ts';
+import { parseFieldSelector } from './field-selector.ts';
 import { isInt64 } from './integer.ts';
 import { isLabelSelector } from './label-selector.ts';
 import { malformedPercentEscape } from './request-target.ts';
@@ -33,15 +33,19 @@ export function readListOptions(parameters: ReadonlyMap<string, string>): ListOp
   if (fields === undefined) {
     return { watch: watch !== undefined && watch !== '0' && watch.toLowerCase() !== 'false', name: '' };
   }
+  const exact = fields.find(({ field, operator }) => field === 'metadata.name' && operator === '=');
+  const name = exact?.value ?? '';
+  // No name of an object (k8s.io/apimachinery pkg/api/validate/content/path.go).
+  const isImpossible = name === '.' || name === '..' || /[/%]/.test(name);
   return {
     watch: watch !== undefined && watch !== '0' && !foldsToFalse.test(watch),
-    name: requiredName(fields),
+    name: isImpossible ? '' : name,
   };
 }
 
 function convertibleFieldSelector(
   parameters: ReadonlyMap<string, string>,
-): readonly FieldRequirement[] | undefined {
+): ReturnType<typeof parseFieldSelector> {
   const limit = parameters.get('limit');
   if (limit !== undefined && !isInt64(limit)) return undefined;
   const timeoutSeconds = parameters.get('timeoutSeconds');
@@ -56,19 +60,9 @@ function isParsed(selector: string | undefined): selector is string {
   return selector !== undefined && selector.length <= maximumSelector;
 }
 
-function requiredName(fields: readonly FieldRequirement[]): string {
-  const name = requiredFieldValue(fields, 'metadata.name') ?? '';
-  // No name of an object (k8s.io/apimachinery pkg/api/validate/content/path.go).
-  const impossible = name === '.' || name === '..' || name.includes('/') || name.includes('%');
-  return impossible ? '' : name;
-}
-
 /** Go's limit since 1.24.12 and 1.25.6 (CVE-2025-61726): a query with more pairs yields no parameter at all. */
 const maximumParameters = 10_000;
 
-const escapeBeyondAscii = /%[89A-Fa-f]/;
-// A byte order mark is a character like any other.
-const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
 const noParameters: ReadonlyMap<string, string> = new Map();
 
 /**
@@ -103,22 +97,8 @@ function readPair(pair: string, names: ReadonlySet<string>, values: Map<string, 
 
 /** Go's `url.QueryUnescape`; `undefined` for a malformed escape. */
 function unescapeQuery(text: string): string | undefined {
-  const spaced = text.includes('+') ? text.replaceAll('+', ' ') : text;
-  if (!spaced.includes('%')) return spaced;
-  if (malformedPercentEscape.test(spaced)) return undefined;
-  // decodeURIComponent throws on invalid UTF-8, and a query can hold thousands of such pairs.
-  return escapeBeyondAscii.test(spaced) ? unescapeUtf8(spaced) : decodeURIComponent(spaced);
-}
-
-function unescapeUtf8(text: string): string {
-  const bytes: number[] = [];
-  for (let index = 0; index < text.length; index++) {
-    if (text[index] === '%') {
-      bytes.push(Number.parseInt(text.slice(index + 1, index + 3), 16));
-      index += 2;
-    } else {
-      bytes.push(text.charCodeAt(index));
-    }
-  }
-  return utf8.decode(Uint8Array.from(bytes));
+  if (!/[+%]/.test(text)) return text;
+  if (malformedPercentEscape.test(text)) return undefined;
+  // `decodeURIComponent` throws on invalid UTF-8, and a query can hold thousands of such pairs.
+  return new URLSearchParams(`=${text}`).get('') ?? undefined;
 }

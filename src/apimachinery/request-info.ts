@@ -152,14 +152,10 @@ function resourceIndex(segments: readonly string[], scopeIndex: number): number 
   return isNamespaceItself ? scopeIndex : scopeIndex + 2;
 }
 
-interface CollectionRequest {
-  readonly verb: 'list' | 'watch' | 'deletecollection';
-  readonly name: string;
-  readonly fieldSelector: string;
-  readonly labelSelector: string;
-}
-
-function readCollection(methodVerb: 'get' | 'delete', rawQuery: string | undefined): CollectionRequest {
+function readCollection(
+  methodVerb: 'get' | 'delete',
+  rawQuery: string | undefined,
+): Pick<RequestInfo, 'verb' | 'name' | 'fieldSelector' | 'labelSelector'> {
   const parameters = rawQuery ? firstQueryValues(rawQuery, collectionParameters) : noParameters;
   // Taken as they are, also from options that cannot be converted.
   const fieldSelector = parameters.get('fieldSelector') ?? '';

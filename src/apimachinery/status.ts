@@ -18,27 +18,7 @@ interface StatusDetails {
   readonly causes?: readonly { readonly reason: string; readonly message: string; readonly field?: string }[];
 }
 
-export type StatusReason =
-  | 'BadRequest'
-  | 'Unauthorized'
-  | 'Forbidden'
-  | 'NotFound'
-  | 'MethodNotAllowed'
-  | 'NotAcceptable'
-  | 'Conflict'
-  | 'RequestEntityTooLarge'
-  | 'UnsupportedMediaType'
-  | 'Invalid'
-  | 'TooManyRequests'
-  /** HTTP's own (RFC 6585 section 5): Kubernetes has no reason for it. */
-  | 'RequestHeaderFieldsTooLarge'
-  | 'InternalError'
-  /** HTTP's own: kube-apiserver responds with 502 in plain text (k8s.io/apimachinery pkg/util/proxy/upgradeaware.go). */
-  | 'BadGateway'
-  | 'ServiceUnavailable'
-  | 'Timeout';
-
-const codes: Record<StatusReason, number> = {
+const codes = {
   BadRequest: 400,
   Unauthorized: 401,
   Forbidden: 403,
@@ -50,24 +30,32 @@ const codes: Record<StatusReason, number> = {
   UnsupportedMediaType: 415,
   Invalid: 422,
   TooManyRequests: 429,
+  /** HTTP's own (RFC 6585 section 5): Kubernetes has no reason for it. */
   RequestHeaderFieldsTooLarge: 431,
   InternalError: 500,
+  /** HTTP's own: kube-apiserver responds with 502 in plain text (k8s.io/apimachinery pkg/util/proxy/upgradeaware.go). */
   BadGateway: 502,
   ServiceUnavailable: 503,
   Timeout: 504,
 };
 
+export type StatusReason = keyof typeof codes;
+
 interface StatusOptions extends StatusDetails {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-function failureStatus(reason: StatusReason, message: string, options: StatusOptions = {}): Status {
-  const { retryAfterSeconds, causes } = options;
+export function statusParts(
+  reason: StatusReason,
+  message: string,
+  { retryAfterSeconds, causes, headers }: StatusOptions = {},
+): { readonly code: number; readonly headers: Readonly<Record<string, string>>; readonly body: string } {
+  const code = codes[reason];
   const details: StatusDetails = {
     ...(causes === undefined ? {} : { causes }),
     ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
   };
-  return {
+  const status: Status = {
     kind: 'Status',
     apiVersion: 'v1',
     metadata: {},
@@ -75,35 +63,25 @@ function failureStatus(reason: StatusReason, message: string, options: StatusOpt
     message,
     reason,
     ...(Object.keys(details).length === 0 ? {} : { details }),
-    code: codes[reason],
+    code,
   };
-}
-
-export function statusParts(
-  reason: StatusReason,
-  message: string,
-  options: StatusOptions = {},
-): { readonly code: number; readonly headers: Readonly<Record<string, string>>; readonly body: string } {
-  const status = failureStatus(reason, message, options);
   return {
-    code: status.code,
+    code,
     headers: {
       // kube-apiserver sets both on every API response (pkg/server/filters/cachecontrol.go, responsewriters/writers.go).
       'cache-control': 'no-cache, private',
       'content-type': 'application/json',
-      ...(options.retryAfterSeconds === undefined
-        ? {}
-        : { 'retry-after': String(options.retryAfterSeconds) }),
+      ...(retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) }),
       ...(reason === 'Forbidden' ? { 'x-content-type-options': 'nosniff' } : {}),
-      ...options.headers,
+      ...headers,
     },
     body: `${JSON.stringify(status)}\n`,
   };
 }
 
-export function statusResponse(reason: StatusReason, message: string, options: StatusOptions = {}): Response {
-  const parts = statusParts(reason, message, options);
-  return new Response(parts.body, { status: parts.code, headers: parts.headers });
+export function statusResponse(reason: StatusReason, message: string, options?: StatusOptions): Response {
+  const { code, headers, body } = statusParts(reason, message, options);
+  return new Response(body, { status: code, headers });
 }
 
 /**
