@@ -1,6 +1,6 @@
 import type { Destination } from '../request/destination.ts';
 import type { Clock } from '../runtime/time.ts';
-import type { ProbeOutcome } from './health-state.ts';
+import { isInDoubt, isLostLately, type ProbeOutcome } from './health-state.ts';
 import type { ServerHealth } from './server-health.ts';
 
 interface HealthMonitorOptions {
@@ -90,8 +90,8 @@ export class HealthMonitor {
     const spread = 1 - jitter + 2 * jitter * clock.random();
     const { id } = followed.destination;
     const hasty = interval / hastePerInterval;
-    const least = () => (health.mayBeReadySoon(id) ? Math.min(whenLost, hasty) : hasty) * spread;
-    let due = health.isInDoubt(id) ? least() : interval * spread;
+    const least = () => (health.is(id, isLostLately) ? Math.min(whenLost, hasty) : hasty) * spread;
+    let due = health.is(id, isInDoubt) ? least() : interval * spread;
     while (!followed.ending.signal.aborted) {
       const left = due - (clock.monotonic() - begun);
       if (left <= 0) return;

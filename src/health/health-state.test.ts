@@ -96,10 +96,10 @@ describe('the health of a server', () => {
   });
 
   test('is in doubt until the next probe can change nothing', () => {
-    assert.equal(isInDoubt(initialHealth(0), thresholds), true);
-    assert.equal(isInDoubt(after(['ready', 'ready']), thresholds), false);
+    assert.equal(isInDoubt(initialHealth(0), 0, thresholds), true);
+    assert.equal(isInDoubt(after(['ready', 'ready']), 0, thresholds), false);
     for (const signal of ['not-ready', 'unreachable', 'not-connected'] as const) {
-      assert.equal(isInDoubt(after(['ready', 'ready', signal]), thresholds), true, signal);
+      assert.equal(isInDoubt(after(['ready', 'ready', signal]), 0, thresholds), true, signal);
     }
   });
 });

@@ -172,9 +172,8 @@ export function afterReading(state: HealthState): HealthState {
 }
 
 export function whileProbed(state: HealthState, now: number): HealthState {
-  return state.lost === undefined
-    ? state
-    : { ...state, lost: { ...state.lost, probing: true, askedAt: now } };
+  const { lost } = state;
+  return lost === undefined ? state : { ...state, lost: { ...lost, probing: true, askedAt: now } };
 }
 
 /** What a probe has found that began before the connection was lost is said of the process of before. */
@@ -235,6 +234,10 @@ export function missingFor({ lost }: HealthState, now: number): number {
   return Math.min(...ends.filter((left) => left > 0));
 }
 
+export function isVerified({ isVerified }: HealthState): boolean {
+  return isVerified === true;
+}
+
 /** It may have been upgraded while it was away, or while this router was. */
 export function isToBeVerified({ lost, isVerified }: HealthState): boolean {
   return lost !== undefined || isVerified !== true;
@@ -272,8 +275,11 @@ export function isKnownToOthers({ lost }: HealthState, now: number): boolean {
   return from <= now && now < Math.max(from, lost.since) + behindFor;
 }
 
-/** Whether it may be ready any moment, as another process: it said a short while ago that it is not ready. */
-export function mayBeStarting({ status, cause, since }: HealthState, now: number): boolean {
+/** Whether it may serve in a moment what nobody is known to serve: it was lost or not ready a short while ago. */
+export function mayBeStarting(state: HealthState, now: number): boolean {
+  const { status, cause, since } = state;
+  const missing = missingKnowledge(state, now);
+  if (missing !== undefined && missing !== 'down') return true;
   return status === 'unhealthy' && cause === 'not-ready' && now - since < startDuration;
 }
 
@@ -306,7 +312,7 @@ export function healthAfterResponse(state: HealthState): HealthState {
 }
 
 /** Whether the next probe decides something, and should come sooner. */
-export function isInDoubt(state: HealthState, { rise }: HealthThresholds): boolean {
+export function isInDoubt(state: HealthState, _now: number, { rise }: HealthThresholds): boolean {
   return (
     state.lost !== undefined ||
     state.status === 'unhealthy' ||

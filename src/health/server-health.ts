@@ -9,12 +9,6 @@ import {
   type HealthThresholds,
   healthAfterResponse,
   initialHealth,
-  isInDoubt,
-  isKnownToOthers,
-  isLostLately,
-  isToBeVerified,
-  mayBeStarting,
-  mayStillServe,
   missingFor,
   missingKnowledge,
   nextHealth,
@@ -86,7 +80,7 @@ export class ServerHealth {
   }
 
   follow(id: string): void {
-    this.#set(id, initialHealth(this.#monotonic()));
+    this.#set(id, undefined, initialHealth(this.#monotonic()));
   }
 
   unfollow(id: string): void {
@@ -97,16 +91,12 @@ export class ServerHealth {
   }
 
   probing(id: string): void {
-    const state = this.#states.get(id);
-    if (state === undefined) return;
-    this.#probed.add(id);
-    if (state.lost !== undefined) this.#set(id, whileProbed(state, this.#monotonic()));
+    if (this.#change(id, whileProbed) !== undefined) this.#probed.add(id);
   }
 
   probed(id: string, outcome: ProbeOutcome): void {
     this.#signal(id, outcome);
-    const state = this.#states.get(id);
-    if (state !== undefined) this.#set(id, { ...state, isHeard: true });
+    this.#change(id, (state) => ({ ...state, isHeard: true }));
     this.#endWaiting(id);
   }
 
@@ -122,11 +112,9 @@ export class ServerHealth {
    * @param isRefused nothing takes connections there
    */
   connectionLost(id: string, isRefused = false): void {
-    const state = this.#states.get(id);
-    if (state === undefined) return;
     if (this.#probed.has(id)) {
-      this.#set(id, afterLostConnection(state, this.#monotonic(), isRefused));
-      if (state.lost === undefined) for (const observer of this.#observers) observer.lost?.(id);
+      const before = this.#change(id, (state, now) => afterLostConnection(state, now, isRefused));
+      if (before?.lost === undefined) for (const observer of this.#observers) observer.lost?.(id);
     }
     this.#doubt(id);
   }
@@ -136,38 +124,33 @@ export class ServerHealth {
    * Neither proves an outage: it only makes the next probe come at once.
    */
   notResponded(id: string): void {
-    const state = this.#states.get(id);
-    if (state === undefined) return;
-    if (state.suspected !== true) this.#set(id, { ...state, suspected: true });
+    this.#change(id, (state) => (state.suspected === true ? state : { ...state, suspected: true }));
     this.#doubt(id);
   }
 
   responded(id: string): void {
     const state = this.#states.get(id);
-    if (state === undefined) return;
-    const next = healthAfterResponse(state);
-    if (next !== state) this.#set(id, next);
+    // Nearly always: nothing is made on the request path, then.
+    if (state === undefined || state.missedConnections === 0) return;
+    this.#change(id, healthAfterResponse);
   }
 
   /** Another process runs it than the one that the snapshot speaks of: it gets nothing before it has been verified. */
   changedHands(id: string): void {
-    const state = this.#states.get(id);
-    if (state === undefined || !this.#probed.has(id)) return;
-    this.#set(id, afterChangeOfHands(state, this.#monotonic()));
+    if (!this.#probed.has(id)) return;
+    this.#change(id, afterChangeOfHands);
     this.#doubt(id);
   }
 
   read(id: string): void {
-    const state = this.#states.get(id);
-    if (state !== undefined) this.#set(id, afterReading(state));
+    this.#change(id, afterReading);
   }
 
   mayBeAsked(id: string): MayBeAsked {
     const state = this.#states.get(id);
-    if (state === undefined) return 'first';
     // Nearly always: no look at the clock, then.
-    if (state.lost === undefined) return state.status === 'unhealthy' ? 'last' : 'first';
-    return missingKnowledge(state, this.#monotonic()) === undefined ? 'last' : 'not';
+    if (state?.lost === undefined) return state?.status === 'unhealthy' ? 'last' : 'first';
+    return this.whyNot(id) === undefined ? 'last' : 'not';
   }
 
   whyNot(id: string): MissingKnowledge | undefined {
@@ -175,18 +158,19 @@ export class ServerHealth {
     return state?.lost === undefined ? undefined : missingKnowledge(state, this.#monotonic());
   }
 
+  /** Whether something holds of it by `health-state.ts`; nothing does of one that is not followed. */
+  is(id: string, holds: (state: HealthState, now: number, thresholds: HealthThresholds) => boolean): boolean {
+    const state = this.#states.get(id);
+    return state !== undefined && holds(state, this.#monotonic(), this.#options);
+  }
+
   statusOf(id: string): HealthStatus {
     return this.#states.get(id)?.status ?? 'unknown';
   }
 
-  /** Whether it has ever said of itself what the snapshot said of it. */
-  isVerified(id: string): boolean {
-    return this.#states.get(id)?.isVerified === true;
-  }
-
   /**
    * The servers that are not known, with what is missing of each. The same map as long as it says the same, and
-   * `isVerified` does.
+   * as many of them are verified.
    */
   notKnown(): ReadonlyMap<string, MissingKnowledge> {
     const until = this.#notKnownUntil;
@@ -229,75 +213,37 @@ export class ServerHealth {
     return waiting.length === 0 ? undefined : Promise.all(waiting);
   }
 
-  /** Whether another router may still send to it: no other version may take its place before. Not of one that is not followed. */
-  mayStillServe(id: string): boolean {
-    return this.#is(id, mayStillServe);
-  }
-
-  /** Whether another router may let its version count, and the snapshot does not say yet which that is. */
-  isKnownToOthers(id: string): boolean {
-    return this.#is(id, isKnownToOthers);
-  }
-
-  /** Whether it may serve in a moment what nobody is known to serve: it was lost or not ready a short while ago. */
-  mayBeStarting(id: string): boolean {
-    const missing = this.whyNot(id);
-    return (missing !== undefined && missing !== 'down') || this.#is(id, mayBeStarting);
-  }
-
-  /** Whether it is worth asking often, as it may be ready any moment. */
-  mayBeReadySoon(id: string): boolean {
-    return this.#is(id, isLostLately);
-  }
-
-  isToBeVerified(id: string): boolean {
-    return this.#is(id, isToBeVerified);
-  }
-
   isProbed(id: string): boolean {
     return this.#probed.has(id);
-  }
-
-  isInDoubt(id: string): boolean {
-    const state = this.#states.get(id);
-    return state !== undefined && isInDoubt(state, this.#options);
   }
 
   report(id: string): ServerHealthReport | undefined {
     const state = this.#states.get(id);
     if (state === undefined) return undefined;
     const { status, cause, since, isHeard = false } = state;
-    return {
-      id,
-      status,
-      cause,
-      forMilliseconds: Math.max(0, this.#monotonic() - since),
-      isHeard,
-    };
+    const forMilliseconds = Math.max(0, this.#monotonic() - since);
+    return { id, status, cause, forMilliseconds, isHeard };
   }
 
   reports(): readonly ServerHealthReport[] {
     return [...this.#states.keys()].flatMap((id) => this.report(id) ?? []);
   }
 
-  #is(id: string, holds: (state: HealthState, now: number) => boolean): boolean {
-    const state = this.#states.get(id);
-    return state !== undefined && holds(state, this.#monotonic());
-  }
-
   #signal(id: string, signal: HealthSignal): void {
-    const state = this.#states.get(id);
-    if (state === undefined) return;
-    const next = nextHealth(state, signal, this.#options, this.#monotonic());
-    this.#set(id, next);
-    if (next.status !== state.status) {
-      const change = { id, from: state.status, to: next.status, cause: next.cause };
-      for (const observer of this.#observers) observer.changed?.(change);
-    }
+    const before = this.#change(id, (state, now) => nextHealth(state, signal, this.#options, now));
+    const { status: to, cause } = this.#states.get(id) ?? {};
+    if (before === undefined || to === undefined || to === before.status) return;
+    for (const observer of this.#observers) observer.changed?.({ id, from: before.status, to, cause });
   }
 
-  #set(id: string, state: HealthState): void {
+  /** @returns the state before; `undefined` for a server that is not followed */
+  #change(id: string, next: (state: HealthState, now: number) => HealthState): HealthState | undefined {
     const before = this.#states.get(id);
+    if (before !== undefined) this.#set(id, before, next(before, this.#monotonic()));
+    return before;
+  }
+
+  #set(id: string, before: HealthState | undefined, state: HealthState): void {
     if (before?.lost !== state.lost) this.#notKnownUntil = undefined;
     if (before?.isVerified !== state.isVerified) this.#notKnown = new Map(this.#notKnown);
     this.#states.set(id, state);
@@ -309,6 +255,7 @@ export class ServerHealth {
   }
 
   #doubt(id: string): void {
+    if (!this.#states.has(id)) return;
     for (const observer of this.#observers) observer.doubted?.(id);
   }
 }

@@ -1,6 +1,7 @@
 import { firstHeader } from '../apimachinery/raw-headers.ts';
 import type { RequestInfo } from '../apimachinery/request-info.ts';
 import { statusResponse } from '../apimachinery/status.ts';
+import { mayBeStarting } from '../health/health-state.ts';
 import type { Destination, TransportError } from '../request/destination.ts';
 import { announcesBody, type InboundRequest, isRead, type OtherVersion } from '../request/inbound.ts';
 import type { AdmittedRequest, Send } from '../request/router.ts';
@@ -106,7 +107,7 @@ function mayBeServedByUnknown(
 ): boolean {
   if (reasonOf(decision) !== 'NotServedByAnyServer') return false;
   const servers = routingTable.current()?.servers ?? [];
-  return servers.some(({ id }) => health?.mayBeStarting(id) === true);
+  return servers.some(({ id }) => health?.is(id, mayBeStarting) === true);
 }
 
 interface OthersToAsk {

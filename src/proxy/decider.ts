@@ -1,4 +1,5 @@
 import type { RequestInfo } from '../apimachinery/request-info.ts';
+import { isKnownToOthers, isVerified, mayStillServe } from '../health/health-state.ts';
 import type { ServerHealth } from '../health/server-health.ts';
 import type { Destination } from '../request/destination.ts';
 import { hasVerifiedRerouteMark } from '../request/headers.ts';
@@ -62,7 +63,7 @@ export function createDecider(settings: RouterSettings) {
     // Nearly always: nothing is made on the request path, then.
     if (notKnown.size === 0) return false;
     const mayBePreferred = (id: string) =>
-      health.isKnownToOthers(id) && mayTip(known, id, preferredVersion, now);
+      health.is(id, isKnownToOthers) && mayTip(known, id, preferredVersion, now);
     return (
       [...notKnown.keys()].some(mayBePreferred) &&
       dependsOnVersion(requestInfo, table, { now, preferredVersion })
@@ -123,7 +124,7 @@ export function createDecider(settings: RouterSettings) {
       const { apiGroup, apiVersion, resource } = requestInfo;
       const servers = (table?.resource(apiGroup, apiVersion, resource) ?? table)?.servers ?? [];
       return servers.some(
-        ({ id, minor }) => minor === versions.preferred && health?.mayStillServe(id) === true,
+        ({ id, minor }) => minor === versions.preferred && health?.is(id, mayStillServe) === true,
       );
     },
   };
@@ -152,14 +153,14 @@ const known = new WeakMap<
  */
 export function tableOfKnownServers(
   table: RoutingTable | undefined,
-  health: Pick<ServerHealth, 'notKnown' | 'isVerified'> | undefined,
+  health: Pick<ServerHealth, 'notKnown' | 'is'> | undefined,
 ): RoutingTable | undefined {
   if (table === undefined || health === undefined) return table;
   const notKnown = health.notKnown();
   if (notKnown.size === 0 && table.isEveryServerKnown) return table;
   const last = known.get(table);
   if (last?.notKnown === notKnown) return last.table;
-  const unread = [...notReadIn(table.snapshot)].filter(([id]) => !health.isVerified(id));
+  const unread = [...notReadIn(table.snapshot)].filter(([id]) => !health.is(id, isVerified));
   const made = Object.freeze({
     ...table,
     ...serversOf(buildRoutingTable(table.snapshot, new Map([...unread, ...notKnown]))),

@@ -6,6 +6,7 @@ import { recordingTransport } from '../../test/support/recording-transport.ts';
 import { snapshotOf } from '../../test/support/snapshot-builder.ts';
 import { testApp, userConnection } from '../../test/support/test-app.ts';
 import { allHeaders } from '../apimachinery/raw-headers.ts';
+import { isToBeVerified } from '../health/health-state.ts';
 import { ServerHealth } from '../health/server-health.ts';
 import { TransportError, type TransportErrorCode } from '../request/destination.ts';
 
@@ -152,7 +153,7 @@ test('a 404 is not believed while a server says that it is not ready, for a minu
   // A busy router's probes may miss that a server was away. Not ready, the server ends, or has been started again.
   health.probing('b');
   health.probed('b', 'not-ready');
-  assert.equal(health.isToBeVerified('b'), true);
+  assert.equal(health.is('b', isToBeVerified), true);
   const transport = recordingTransport(
     () =>
       new Response('404 page not found\n', {

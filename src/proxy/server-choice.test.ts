@@ -48,7 +48,7 @@ function choiceWith(
     load: { inFlight: (id) => inFlight[id] ?? 0, isAvoided: (id) => avoided.includes(id) },
     health: {
       mayBeAsked: (id) => (restarting.includes(id) ? 'not' : 'first'),
-      mayStillServe: (id) => slow.includes(id),
+      is: (id) => slow.includes(id),
     },
     random,
   });

@@ -1,3 +1,4 @@
+import { mayStillServe } from '../health/health-state.ts';
 import type { MayBeAsked, ServerHealth } from '../health/server-health.ts';
 import type { Destination } from '../request/destination.ts';
 import type { OtherVersion } from '../request/inbound.ts';
@@ -23,7 +24,7 @@ export interface Choice {
 
 interface ServerChoiceOptions {
   readonly load: Pick<ServerLoad, 'inFlight' | 'isAvoided'>;
-  readonly health?: Pick<ServerHealth, 'mayBeAsked' | 'mayStillServe'> | undefined;
+  readonly health?: Pick<ServerHealth, 'mayBeAsked' | 'is'> | undefined;
   /** In [0, 1). */
   readonly random: () => number;
   readonly local?: Destination | undefined;
@@ -53,7 +54,7 @@ export class ServerChoice {
     // server of another version stores meanwhile.
     if (
       first !== undefined &&
-      (this.isFirst(first) || this.#options.health?.mayStillServe(first.id) === true)
+      (this.isFirst(first) || this.#options.health?.is(first.id, mayStillServe) === true)
     ) {
       return this.#choiceOf(first, versions, versions.asked);
     }

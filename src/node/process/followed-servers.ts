@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type ConnectionEnd, connectionCloser } from '../../health/connection-closer.ts';
 import { HealthMonitor } from '../../health/health-monitor.ts';
+import { isToBeVerified } from '../../health/health-state.ts';
 import { ServerHealth } from '../../health/server-health.ts';
 import type { OutboundOptions } from '../../proxy/outbound.ts';
 import { createProbe, isAsTheSnapshotSays, type ProbeOptions, type ServerWord } from '../../proxy/probe.ts';
@@ -26,7 +27,7 @@ export function followServers(options: FollowedServersOptions) {
     ...options,
     timeout: config.timeout,
     onNotConnected: (id, isRefused) => health.connectionLost(id, isRefused),
-    isToBeVerified: (id) => health.isToBeVerified(id),
+    isToBeVerified: (id) => health.is(id, isToBeVerified),
     isAsSaid(id, word) {
       if (isAsTheSnapshotSays(id, word, current)) {
         words.delete(id);
