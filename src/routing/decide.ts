@@ -2,13 +2,7 @@ import type { RequestInfo } from '../apimachinery/request-info.ts';
 import { compareServerVersions } from '../apimachinery/server-version.ts';
 import { openApiV2Path, parseDiscoveryPath } from '../discovery/forms/discovery-path.ts';
 import { openApiV3Servers } from '../discovery/forms/openapi-v3.ts';
-import type {
-  ResourceRoute,
-  RoutingServer,
-  RoutingTable,
-  ServedBy,
-  ServersOfVersion,
-} from '../snapshot/routing-table/routing-table.ts';
+import type { RoutingServer, RoutingTable, ServedBy } from '../snapshot/routing-table/routing-table.ts';
 import { type Decision, type DecisionContext, localDecision, unavailableDecision } from './decision.ts';
 import {
   describeExtension,
@@ -77,11 +71,9 @@ export function decide(
   if (table === undefined)
     return context.serverId === undefined ? unavailableWithoutSnapshot : localWithoutSnapshot;
 
-  const { apiGroup, apiVersion, resource, subresource } = requestInfo;
-  const route = table.resource(apiGroup, apiVersion, resource);
-  const servedBy = subresource === '' ? route : route?.subresource(subresource);
-
-  const byVersion = decideAmongVersions(requestInfo, route, servedBy, table, context);
+  const { apiGroup, apiVersion } = requestInfo;
+  const servedBy = serversOf(requestInfo, table);
+  const byVersion = decideAmongVersions(requestInfo, servedBy, table, context);
   if (byVersion !== undefined) return byVersion;
 
   const { serverId } = context;
@@ -133,43 +125,20 @@ function isNotKnown({ missing }: RoutingServer): boolean {
 /** Rule 3a: the servers that could respond are of several versions, and it matters which one does. */
 function decideAmongVersions(
   requestInfo: RequestInfo,
-  route: ResourceRoute | undefined,
   servedBy: ServedBy | undefined,
   table: RoutingTable,
   context: DecisionContext,
 ): Decision | undefined {
   if (table.comparison === undefined) return undefined;
-  const isCustom = isOnlyCustom(requestInfo, servedBy, table);
-  const byPreference = orderOfVersions(requestInfo, route, servedBy, table, context);
-  const decision =
-    byPreference &&
-    decideByVersion(byPreference, table, context, isCustom ? 'CustomResource' : 'ServedLocally');
+  const byPreference = serversByPreference(requestInfo, servedBy, table, context);
+  const locally = servedBy === undefined ? 'CustomResource' : 'ServedLocally';
+  const decision = byPreference && decideByVersion(byPreference, table, context, locally);
   context.trace?.(
     '3a it matters which version responds',
     decision !== undefined,
     describePreference(byPreference, table, context),
   );
   return decision;
-}
-
-function isOnlyCustom(
-  { apiGroup, apiVersion }: RequestInfo,
-  servedBy: ServedBy | undefined,
-  table: RoutingTable,
-): boolean {
-  return servedBy === undefined && table.isCustomResource(apiGroup, apiVersion);
-}
-
-function orderOfVersions(
-  requestInfo: RequestInfo,
-  route: ResourceRoute | undefined,
-  servedBy: ServedBy | undefined,
-  table: RoutingTable,
-  { now, preferredVersion }: Pick<DecisionContext, 'now' | 'preferredVersion'>,
-): readonly ServersOfVersion[] | undefined {
-  if (table.extension(requestInfo.apiGroup, requestInfo.apiVersion) !== undefined) return undefined;
-  const isCustom = isOnlyCustom(requestInfo, servedBy, table);
-  return serversByPreference(requestInfo, route, servedBy, table, isCustom, now, preferredVersion);
 }
 
 /**
@@ -201,9 +170,7 @@ export function dependsOnVersion(
 ): boolean {
   if (!requestInfo.isResourceRequest) return false;
   if (table.comparison === undefined) return true;
-  const { apiGroup, apiVersion, resource } = requestInfo;
-  const route = table.resource(apiGroup, apiVersion, resource);
-  return orderOfVersions(requestInfo, route, serversOf(requestInfo, table), table, context) !== undefined;
+  return serversByPreference(requestInfo, serversOf(requestInfo, table), table, context) !== undefined;
 }
 
 function decideOtherPath(

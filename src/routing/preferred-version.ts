@@ -2,7 +2,6 @@ import type { RequestInfo } from '../apimachinery/request-info.ts';
 import { compareServerVersions } from '../apimachinery/server-version.ts';
 import type {
   MinorVersions,
-  ResourceRoute,
   RoutingServer,
   RoutingTable,
   ServedBy,
@@ -109,22 +108,23 @@ export function ledByPreference(
  * every router with this snapshot chooses. `undefined` where it does not matter, or one version is all there is. Pure.
  *
  * Reads follow it as writes do: a field that a read has lost is removed by the write that follows.
- * @param isCustomResource all servers serve it, alike but for what they enforce
+ * @param servedBy left out for a custom resource: all servers serve it, alike but for what they enforce
  */
 export function serversByPreference(
   requestInfo: RequestInfo,
-  route: ResourceRoute | undefined,
   servedBy: ServedBy | undefined,
   table: RoutingTable,
-  isCustomResource: boolean,
-  now: number | undefined,
-  version: PreferredVersion = defaultPreferredVersion,
+  { now, preferredVersion }: Pick<DecisionContext, 'now' | 'preferredVersion'>,
 ): readonly ServersOfVersion[] | undefined {
   const { comparison } = table;
-  const preferred = preferredMinor(table, version, now);
+  const { apiGroup, apiVersion, resource } = requestInfo;
+  if (table.extension(apiGroup, apiVersion) !== undefined) return undefined;
+  const preferred = preferredMinor(table, preferredVersion, now);
   if (comparison === undefined || preferred === undefined) return undefined;
-  const candidates = servedBy ?? (isCustomResource ? table.everyServer : undefined);
+  const isCustom = table.isCustomResource(apiGroup, apiVersion);
+  const candidates = servedBy ?? (isCustom ? table.everyServer : undefined);
   if (candidates === undefined) return undefined;
+  const route = table.resource(apiGroup, apiVersion, resource);
   const cannotDecode = route?.cannotDecode;
   const matters =
     route?.differs === true ||
