@@ -4,7 +4,7 @@ import type { OwnAppOptions } from './own-app.ts';
 import { resolveOptions } from './proxy/options.ts';
 import { createCarrier, createRouter, handleRequest } from './proxy/router.ts';
 import type { InboundRequest } from './request/inbound.ts';
-import { ownPathsPrefix, refuseDisguisedOwnPath } from './request/own-path-target.ts';
+import { ownPathsPrefix, refuseOwnPath } from './request/own-path-target.ts';
 import { type AdmittedRequest, type HandlerEnvironment, type Router, webInbound } from './request/router.ts';
 import { type Outcome, ownResponse, responseOf, sentElsewhere } from './request/transport.ts';
 
@@ -33,7 +33,7 @@ export function createApp(options: AppOptions): Hono<HandlerEnvironment> {
   let ownApp: Hono<HandlerEnvironment> | undefined;
 
   const serve = (request: AdmittedRequest): Outcome | Promise<Outcome> => {
-    const refusal = refuseDisguisedOwnPath(request);
+    const refusal = refuseOwnPath(request);
     return refusal === undefined ? carry(request) : ownResponse(refusal);
   };
 

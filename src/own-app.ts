@@ -21,7 +21,7 @@ import type { MiddlewareOptions } from './proxy/middleware.ts';
 import type { MixedVersionProxyOptions, RouterSettings } from './proxy/options.ts';
 import { auditIdOf, withAuditId } from './request/headers.ts';
 import type { InboundRequest } from './request/inbound.ts';
-import { ownPathsPrefix, refuseDisguisedOwnPath } from './request/own-path-target.ts';
+import { ownPathsPrefix, refuseOwnPath } from './request/own-path-target.ts';
 import {
   type GetInboundRequest,
   type HandlerEnvironment,
@@ -194,7 +194,7 @@ function acceptOwnRequest(
     const inbound = getInbound(context.req.raw, context.env);
     const requestInfo = router.accept(inbound);
     const refusal =
-      'response' in requestInfo ? requestInfo.response : refuseDisguisedOwnPath({ inbound, requestInfo });
+      'response' in requestInfo ? requestInfo.response : refuseOwnPath({ inbound, requestInfo });
     if (refusal === undefined && !('response' in requestInfo)) {
       context.set('inbound', inbound);
       context.set('requestInfo', requestInfo);

@@ -12,7 +12,7 @@ import type { Decider } from './decider.ts';
 import { isEverybodys, isServedBySnapshot, toldToPeer } from './judge-response.ts';
 import type { RouterSettings } from './options.ts';
 import { type Failed, type NoResponse, ServedNowhere } from './other-servers.ts';
-import { buildOutboundRequest, type OutboundHints, passesThrough } from './outbound.ts';
+import { buildOutboundRequest, type OutboundHints } from './outbound.ts';
 import { type Candidates, ServerChoice } from './server-choice.ts';
 import { unavailable } from './undelivered.ts';
 
@@ -167,21 +167,16 @@ export function createDelivery(settings: RouterSettings, decider: Decider): Rout
       }
       // No connection counts against it; no response on one only makes it be looked at (`ServerHealth`).
       if (foundNoConnection(error)) health?.notConnected(destination.id, error.code === 'ConnectFailed');
-      else if (!passesThrough(requestInfo)) health?.notResponded(destination.id);
+      else if (requestInfo.subresource !== 'proxy') health?.notResponded(destination.id);
     }
     const { code, message, mayHaveBeenProcessed } = error;
-    // A client that leaves says nothing about the destination; in a reset flood thousands leave at once.
-    const fields = {
-      destination: destination.id,
-      kind: destination.kind,
-      code,
-      mayHaveBeenProcessed,
-      error: message,
-      'audit-ID': auditIdOf(inbound),
-    };
+    const { id, kind } = destination;
+    const fields = { destination: id, kind, code, mayHaveBeenProcessed, error: message };
+    const all = { ...fields, 'audit-ID': auditIdOf(inbound) };
     const text = 'A destination did not respond';
-    if (isClients) logger.debug(fields, text);
-    else failures.warn(`${destination.kind} ${destination.id}: ${code}`, fields, text);
+    // A client that leaves says nothing about the destination; in a reset flood thousands leave at once.
+    if (isClients) logger.debug(all, text);
+    else failures.warn(`${kind} ${id}: ${code}`, all, text);
     return { kind: 'no response', error };
   }
 
@@ -191,16 +186,7 @@ export function createDelivery(settings: RouterSettings, decider: Decider): Rout
     if (isRead(inbound.method) || inbound.keepBody === undefined) return deliver(request, send);
     // Until a response begins, a server may say that it did not process the request.
     inbound.keepBody();
-    return deliver(request, send).then(
-      (outcome) => {
-        inbound.forgetBody?.();
-        return outcome;
-      },
-      (error: unknown) => {
-        inbound.forgetBody?.();
-        throw error;
-      },
-    );
+    return deliver(request, send).finally(() => inbound.forgetBody?.());
   };
 
   function deliver(request: AdmittedRequest, send: Send): Promise<Outcome> {

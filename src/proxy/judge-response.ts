@@ -26,12 +26,6 @@ export function toldToPeer({ decision }: Pick<AdmittedRequest, 'decision'>, resp
   return response;
 }
 
-/** Whether the head of a response is an API server's, or its router's: what is aggregated has an extension server's. */
-function isRespondedToByServer(decision: Decision): boolean {
-  const reason = reasonOf(decision);
-  return isServedBySnapshot(decision) || reason === 'CustomResource' || reason === 'MergedDocument';
-}
-
 function refusalWith(response: Response): Refusal {
   return { kind: 'refusal', reason: 'Unavailable', isCertain: true, response };
 }
@@ -48,14 +42,15 @@ export function refusalOfUnavailableServer(
   { status, headers }: ResponseHead,
 ): Refusal | undefined {
   if (status !== 503) return undefined;
-  if (
-    firstHeader(headers, proxyStatusHeader) === destinationUnavailable &&
-    isRespondedToByServer(decision) &&
-    requestInfo.subresource !== 'proxy'
-  ) {
+  // Else the head is an extension server's.
+  const isServers =
+    isServedBySnapshot(decision) || ['CustomResource', 'MergedDocument'].includes(reasonOf(decision));
+  const { subresource } = requestInfo;
+  if (!isServers || subresource === 'proxy') return undefined;
+  if (firstHeader(headers, proxyStatusHeader) === destinationUnavailable) {
     return refusalWith(unavailable('ServerNotReady'));
   }
-  if (!isRespondedToByServer(decision) || passedOn.has(requestInfo.subresource)) return undefined;
+  if (passedOn.has(subresource)) return undefined;
   if (firstHeader(headers, 'retry-after') !== '1') return undefined;
   if (!/^application\/json *(;|$)/i.test(firstHeader(headers, 'content-type') ?? '')) return undefined;
   if (firstHeader(headers, 'content-length') !== String(shuttingDownStatus.length)) return undefined;

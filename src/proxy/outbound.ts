@@ -70,7 +70,7 @@ function ready(
     // The certificate vouches for X-Remote headers; an assertion vouches for itself.
     presentFrontProxyCertificate: caller.kind === 'authenticated' && assertion === undefined,
     longRunning: isLongRunning(requestInfo),
-    passesThrough: passesThrough(requestInfo),
+    passesThrough: requestInfo.subresource === 'proxy',
     isWatch,
     // Nothing of the caller and of the connection: it lives as long as the watch.
     isMisplaced:
@@ -80,8 +80,4 @@ function ready(
     othersLeft,
     othersMayServe,
   };
-}
-
-export function passesThrough({ subresource }: RequestInfo): boolean {
-  return subresource === 'proxy';
 }

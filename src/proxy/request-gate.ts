@@ -6,7 +6,7 @@ import { type Outcome, ownResponse } from '../request/transport.ts';
 import type { Caller } from '../request/user-info.ts';
 
 /** Seconds, as kube-apiserver has it (pkg/server/filters/maxinflight.go). */
-const overloadedRetryAfter = 1;
+const retryAfterSeconds = 1;
 
 /** Super-users always get a response: they are who mends an overloaded cluster (maxinflight.go says the same). */
 const exemptGroup = 'system:masters';
@@ -16,30 +16,15 @@ const exemptGroup = 'system:masters';
  * and the router's own paths never get there: they have to work just then.
  */
 export class RequestGate {
-  readonly limits: InFlightLimits;
+  readonly #limits: InFlightLimits;
   readonly #counts: Record<RequestKind, number> = { readOnly: 0, mutating: 0, longRunning: 0 };
-  readonly #rejected: Record<RequestKind, number> = { readOnly: 0, mutating: 0, longRunning: 0 };
-  readonly #leave: Readonly<Record<RequestKind, () => void>>;
 
   constructor(limits: InFlightLimits) {
-    this.limits = limits;
-    // One function a kind, not one a request: this is on every request's way.
-    const leave = (kind: RequestKind) => (): void => {
-      this.#counts[kind] -= 1;
-    };
-    this.#leave = {
-      readOnly: leave('readOnly'),
-      mutating: leave('mutating'),
-      longRunning: leave('longRunning'),
-    };
+    this.#limits = limits;
   }
 
   count(kind: RequestKind): number {
     return this.#counts[kind];
-  }
-
-  rejected(kind: RequestKind): number {
-    return this.#rejected[kind];
   }
 
   /**
@@ -50,7 +35,9 @@ export class RequestGate {
     const leave = this.enter(requestKindOf(requestInfo), isExempt(caller));
     if (leave === undefined) {
       inbound.record?.turnedAway('Overloaded');
-      return Promise.resolve(ownResponse(overloaded()));
+      const text = 'Too many requests, please try again later.';
+      const refusal = statusResponse('TooManyRequests', text, { retryAfterSeconds });
+      return Promise.resolve(ownResponse(refusal));
     }
     if (inbound.onFinished === undefined) return serve().finally(leave);
     inbound.onFinished(leave);
@@ -62,24 +49,17 @@ export class RequestGate {
    * @returns what counts it out again, to be called exactly once; `undefined`: it was turned away
    */
   enter(kind: RequestKind, exempt: boolean): (() => void) | undefined {
-    const limit = this.limits[kind];
-    if (limit > 0 && !exempt && this.#counts[kind] >= limit) {
-      this.#rejected[kind] += 1;
-      return undefined;
-    }
+    const limit = this.#limits[kind];
+    if (limit > 0 && !exempt && this.#counts[kind] >= limit) return undefined;
     this.#counts[kind] += 1;
-    return this.#leave[kind];
+    return () => {
+      this.#counts[kind] -= 1;
+    };
   }
 }
 
 function isExempt(caller: Caller): boolean {
   return caller.kind === 'authenticated' && caller.user.groups.includes(exemptGroup);
-}
-
-function overloaded(): Response {
-  return statusResponse('TooManyRequests', 'Too many requests, please try again later.', {
-    retryAfterSeconds: overloadedRetryAfter,
-  });
 }
 
 /** As kube-apiserver's `request_kind` label has it, and what it does not count: requests without an end. */

@@ -224,31 +224,22 @@ export class RequestRecord {
   /** It is being sent to `destination`; a further call is a further try. */
   attemptBegun(destination: Destination): void {
     const begunAt = this.#clock();
-    this.attempts.push({
-      destination,
-      begunAt,
-      endedAt: undefined,
-      status: undefined,
-      failure: undefined,
-    });
+    this.attempts.push({ destination, begunAt, endedAt: undefined, status: undefined, failure: undefined });
   }
 
   attemptResponded(status: number): void {
-    const attempt = this.attempts.at(-1);
-    if (attempt === undefined) return;
-    attempt.status = status;
-    this.#attemptEnded(attempt);
+    this.#attemptEnded({ status });
   }
 
   attemptFailed(failure: AttemptFailure): void {
-    const attempt = this.attempts.at(-1);
-    if (attempt === undefined) return;
-    attempt.failure = failure;
-    this.#attemptEnded(attempt);
+    this.#attemptEnded({ failure });
   }
 
   /** Told once: an attempt that fails after the head of its response has ended with that head. */
-  #attemptEnded(attempt: Attempt): void {
+  #attemptEnded(how: Partial<Pick<Attempt, 'status' | 'failure'>>): void {
+    const attempt = this.attempts.at(-1);
+    if (attempt === undefined) return;
+    Object.assign(attempt, how);
     if (attempt.endedAt !== undefined) return;
     attempt.endedAt = this.#clock();
     for (const observer of this.#observers) observer.attempted?.(this, attempt);

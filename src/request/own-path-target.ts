@@ -22,26 +22,20 @@ export function ownPathSpelling(target: string, path: string): OwnPathSpelling {
   return rawPath === merged ? 'own' : 'disguised';
 }
 
-/** No reading of them may lead to an API server. @returns the refusal (400), or `undefined` for every other path. */
-export function refuseDisguisedOwnPath({
-  inbound,
-  requestInfo,
-}: Pick<AdmittedRequest, 'inbound' | 'requestInfo'>): Response | undefined {
-  if (ownPathSpelling(inbound.target, requestInfo.path) !== 'disguised') return undefined;
+/**
+ * No reading of a disguised one may lead to an API server, and none can be upgraded.
+ * @returns the refusal (400), or `undefined` for every other path.
+ */
+export function refuseOwnPath(
+  { inbound, requestInfo }: Pick<AdmittedRequest, 'inbound' | 'requestInfo'>,
+  isUpgrade = false,
+): Response | undefined {
+  const spelling = ownPathSpelling(inbound.target, requestInfo.path);
+  if (spelling === 'none' || (spelling === 'own' && !isUpgrade)) return undefined;
   return statusResponse(
     'BadRequest',
-    `request target refused: write paths under ${ownPathsPrefix} without percent escapes and doubled slashes`,
-  );
-}
-
-/** @returns the refusal (400), or `undefined` for every other path. */
-export function refuseUpgradeOfOwnPath({
-  inbound,
-  requestInfo,
-}: Pick<AdmittedRequest, 'inbound' | 'requestInfo'>): Response | undefined {
-  if (ownPathSpelling(inbound.target, requestInfo.path) === 'none') return undefined;
-  return statusResponse(
-    'BadRequest',
-    `nothing under ${ownPathsPrefix} can be upgraded: send the request without Upgrade`,
+    isUpgrade
+      ? `nothing under ${ownPathsPrefix} can be upgraded: send the request without Upgrade`
+      : `request target refused: write paths under ${ownPathsPrefix} without percent escapes and doubled slashes`,
   );
 }

@@ -3,7 +3,7 @@ import { statusResponse } from '../../apimachinery/status.ts';
 import { refuseDeclinedUpgrade } from '../../proxy/forward.ts';
 import { handleRequest } from '../../proxy/router.ts';
 import { cleanResponseHeaders } from '../../request/headers.ts';
-import { refuseUpgradeOfOwnPath } from '../../request/own-path-target.ts';
+import { refuseOwnPath } from '../../request/own-path-target.ts';
 import type { AdmittedRequest, Router } from '../../request/router.ts';
 import {
   type Outcome,
@@ -43,7 +43,7 @@ export async function upgradeWebSocket(
   const protocol = inbound.request.headers.get('upgrade')?.trim().toLowerCase();
   if (protocol !== 'websocket') return refuseProtocol();
   const serve = (request: AdmittedRequest): Outcome | Promise<Outcome> => {
-    const refusal = refuseUpgradeOfOwnPath(request);
+    const refusal = refuseOwnPath(request, true);
     if (refusal !== undefined) return ownResponse(refusal);
     return router.deliver(request, async (outbound) => {
       const headers = outboundHeaders(outbound, inbound);

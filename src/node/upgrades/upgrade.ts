@@ -8,7 +8,7 @@ import { refuseDeclinedUpgrade } from '../../proxy/forward.ts';
 import { handleRequest } from '../../proxy/router.ts';
 import { cleanResponseHeaders, withAuditId, withAuditIdForClient } from '../../request/headers.ts';
 import type { ConnectionInfo, InboundRequest, RequestRecord } from '../../request/inbound.ts';
-import { refuseUpgradeOfOwnPath } from '../../request/own-path-target.ts';
+import { refuseOwnPath } from '../../request/own-path-target.ts';
 import type { AdmittedRequest, Router } from '../../request/router.ts';
 import { type Outcome, ownResponse, type SendResult, type Sent, sent } from '../../request/transport.ts';
 import { type Logger, silentLogger } from '../../runtime/logger.ts';
@@ -225,7 +225,7 @@ async function upgrade(
   const inbound = new UpgradeInbound(incoming, client, options);
   const token = protocolOf(incoming.rawHeaders);
   const serve = (request: AdmittedRequest): Outcome | Promise<Outcome> => {
-    const refusal = refuseUpgradeOfOwnPath(request);
+    const refusal = refuseOwnPath(request, true);
     if (refusal !== undefined) return ownResponse(refusal);
     return router.deliver(request, async (outbound) => {
       const response = await dialUpgrade(dialer, outbound, { token, headTimeout, signal: inbound.signal });
