@@ -290,7 +290,7 @@ test('every TLS connection that leaves checks who the server is by checkServerId
 test('the router that serves is started with the address policy', () => {
   const start = sourceOf('src/node/process/start-router.ts');
   // It comes from nowhere but a configuration that was checked.
-  assert.match(start, /const addressPolicy = createAddressPolicy\(config\.peerAddresses\);/);
+  assert.match(start, /const addressPolicy = createAddressPolicy\(config\.settings\.peers\);/);
   assert.match(start, /new NodeTransport\(\{[^}]*\n\s+addressPolicy,/);
 });
 

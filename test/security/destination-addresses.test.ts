@@ -78,7 +78,7 @@ test('S5: the name of a peer that resolves to a refused address is not dialled (
 test('S5: a name that changes its mind between two connections is judged at each', async (context) => {
   const backend = await startBackend(context, 'rebound');
   const metadata: LookupAddress = { address: '169.254.169.254', family: 4 };
-  const dialer = dialerWith(resolverOf([loopback], [metadata]), { allowLoopbackPeers: true });
+  const dialer = dialerWith(resolverOf([loopback], [metadata]), { allowLoopback: true });
   const destination = destinationAt('peer.example', backend.port);
 
   (await dial(dialer, destination)).destroy();
@@ -94,7 +94,7 @@ test('S5: of several addresses only those that are allowed are dialled', async (
     { address: '10.1.2.3', family: 4 },
     loopback,
   ];
-  const dialer = dialerWith(resolverOf(answer), { allowedCidrs: ['127.0.0.0/8'] });
+  const dialer = dialerWith(resolverOf(answer), { allowedCIDRs: ['127.0.0.0/8'] });
   const socket = await dial(dialer, destinationAt('peer.example', backend.port));
   assert.equal(socket.remoteAddress, '127.0.0.1');
   socket.destroy();

@@ -25,7 +25,7 @@ export function seal(snapshot: Snapshot): Promise<string> {
 export async function receiverHolding(snapshot?: Snapshot): Promise<SnapshotReceiver> {
   const receiver = new SnapshotReceiver({
     keys: () => keys,
-    addressPolicy: createAddressPolicy({ allowLoopbackPeers: true }),
+    addressPolicy: createAddressPolicy({ allowLoopback: true }),
     store: createMemorySnapshotStore(),
   });
   if (snapshot !== undefined) await receiver.accept(await seal(snapshot));

@@ -44,7 +44,7 @@ export async function examineRouter(given: ServeArguments, context: CommandConte
   return {
     findings: [
       ok('configuration', `${source} can be used`),
-      ...config.commandLine.found
+      ...config.found
         .filter(({ value }) => value !== serverIdToBeFound)
         .map(({ flag, value, source }) => ok('found', `${flag}=${value}: ${source}`)),
       ...(unknownServerId === undefined ? [] : [failed('server ID', unknownServerId)]),
@@ -55,7 +55,7 @@ export async function examineRouter(given: ServeArguments, context: CommandConte
       ...stored.findings,
       ...read.findings,
       ...(await serverFindings(config, table, context.clock)),
-      ...halfWayWarnings(table, config.commandLine.found).map((message) => warning('installation', message)),
+      ...halfWayWarnings(table, config.found).map((message) => warning('installation', message)),
     ],
     table,
   };

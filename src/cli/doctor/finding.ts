@@ -49,7 +49,7 @@ export function examinedServers(
 ): readonly ExaminedServer[] {
   const { local, peerCa, serverId } = config;
   const trust = { kind: 'peer-ca' } as const;
-  const addressPolicy = createAddressPolicy(config.peerAddresses);
+  const addressPolicy = createAddressPolicy(config.settings.peers);
   const examined: ExaminedServer[] = [];
   if (local !== undefined) {
     const { origin, serverName, ca } = local;

@@ -23,7 +23,10 @@ async function configured(context: TestContext): Promise<ServeConfig> {
   return config;
 }
 
-const at = (config: ServeConfig, securePort: number) => portFinding({ ...config, securePort }, { portInUse });
+const at = ({ settings, ...config }: ServeConfig, port: number) => {
+  const serving = { ...settings.serving, port };
+  return portFinding({ ...config, settings: { ...settings, serving } }, { portInUse });
+};
 
 describe('the port, to doctor', () => {
   it('is well when it is free, and when the router itself is there', async (context) => {

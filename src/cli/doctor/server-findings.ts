@@ -157,14 +157,14 @@ export async function portFinding(
   config: ServeConfig,
   { portInUse }: Pick<CommandContext, 'portInUse'>,
 ): Promise<Finding> {
-  const { bindAddress, securePort, serving } = config;
-  const address = joinHostPort(bindAddress, securePort);
-  const busy = await portInUse(config);
+  const { bindAddress, port } = config.settings.serving;
+  const address = joinHostPort(bindAddress, port);
+  const busy = await portInUse(config.settings.serving);
   if (busy === undefined) return ok('port', `${address} is free`);
-  const { pem } = serving.certificate;
+  const { pem } = config.serving.certificate;
   const host = ['0.0.0.0', '::', ''].includes(bindAddress) ? '127.0.0.1' : bindAddress;
   const isRouter = await askOverHttps({
-    origin: `https://${joinHostPort(host, securePort)}`,
+    origin: `https://${joinHostPort(host, port)}`,
     path: '/readyz?verbose',
     serverName: nameIn(pem),
     // By whichever CA: the server has to present the router's own certificate.

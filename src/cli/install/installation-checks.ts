@@ -105,10 +105,10 @@ async function refuseUnlessRouterCanStart(
     const lines = ['the router could not start with this configuration:', ...cause.lines];
     throw new InstallationRefused(lines.join('\n'), { cause });
   });
-  const { securePort } = config;
-  if (securePort !== plan.routerPort) {
+  const { port } = config.settings.serving;
+  if (port !== plan.routerPort) {
     throw new InstallationRefused(
-      `${routerPaths.configuration} has the router listen on ${securePort}: set serving.port to ${plan.routerPort} there`,
+      `${routerPaths.configuration} has the router listen on ${port}: set serving.port to ${plan.routerPort} there`,
     );
   }
 }

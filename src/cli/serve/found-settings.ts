@@ -1,7 +1,7 @@
 import { dirname, join } from 'node:path';
 import { parseCertificates } from '../../node/callers/pem-files.ts';
 import { type RouterFlag, routerSettings } from '../../node/configuration/router-settings.ts';
-import type { ServeConfig } from '../../node/configuration/serve-config.ts';
+import type { Listening } from '../../node/configuration/serve-config.ts';
 import { settingsOf, shownText } from '../../node/configuration/setting.ts';
 import { isLoopback } from '../../node/serving/default-interface.ts';
 import { fileErrorMessage } from '../../runtime/errors.ts';
@@ -166,17 +166,15 @@ export function originOf(flags: ReadonlyMap<string, string>): string {
   return `https://${joinHostPort(['0.0.0.0', '::', ''].includes(address) ? '127.0.0.1' : address, port)}`;
 }
 
-export type Listening = Pick<ServeConfig, 'bindAddress' | 'securePort'>;
-
 export const repeatInstallation =
   'kubeadm moves it there when it upgrades without --patches /etc/kubernetes/patches: then repeat mixed-version-proxy install kubeadm on this node';
 
 /** Whether a server on this machine would have to listen where the router does. */
-export function isOwnPort(origin: string, { bindAddress, securePort }: Listening): boolean {
-  const { hostname, port } = new URL(origin);
+export function isOwnPort(origin: string, { bindAddress, port }: Listening): boolean {
+  const { hostname, port: ownPort } = new URL(origin);
   const isEverywhere = bindAddress === '0.0.0.0' || bindAddress === '::';
   const isHere = hostname === bindAddress || (isEverywhere && isLoopback(hostname));
-  return isHere && Number(port || 443) === securePort;
+  return isHere && Number(ownPort || 443) === port;
 }
 
 /**
@@ -189,7 +187,7 @@ export function movedServer(manifest: string, inUse: string, listening: Listenin
   const origin = originOf(parseKubeApiServerManifest(manifest).flags);
   if (origin === inUse) return undefined;
   if (isOwnPort(origin, listening)) {
-    return `kube-apiserver is to listen on ${listening.securePort}, where the router listens. ${repeatInstallation}`;
+    return `kube-apiserver is to listen on ${listening.port}, where the router listens. ${repeatInstallation}`;
   }
   return `kube-apiserver is to listen at ${origin}, and the router reaches it at ${inUse}: restart the router`;
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isOwnPort, movedServer } from './found-settings.ts';
 
-const listening = { bindAddress: '0.0.0.0', securePort: 6443 };
+const listening = { bindAddress: '0.0.0.0', port: 6443 };
 
 const manifest = (...flags: readonly string[]): string =>
   JSON.stringify({ spec: { containers: [{ command: ['kube-apiserver', ...flags] }] } });

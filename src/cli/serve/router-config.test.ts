@@ -39,7 +39,7 @@ describe('the options of serve', () => {
       serverName: 'kubernetes.default.svc',
       ca: { path: 'ca.crt', pem: check.files.get('ca.crt') },
     });
-    assert.equal(config.securePort, 6443);
+    assert.equal(config.settings.serving.port, 6443);
     assert.equal(config.serving.certificate.path, 'serving.crt');
     assert.equal(config.proxyClient?.privateKey.path, 'front-proxy-client.key');
     assert.deepEqual(config.requestHeader?.allowedNames, ['front-proxy-client']);
@@ -51,10 +51,14 @@ describe('the options of serve', () => {
     });
     assert.equal(config.snapshotKeys?.size, 1);
     assert.equal(config.assertionKeys, undefined);
-    assert.deepEqual(config.peerAddresses, { allowLoopbackPeers: false, allowedCidrs: undefined });
+    assert.deepEqual(
+      [config.settings.peers.allowLoopback, config.settings.peers.allowedCIDRs],
+      [false, undefined],
+    );
     assert.deepEqual(config.advertisedAddress, { host: '10.0.0.7', port: 6443, source: 'default-interface' });
     assert.deepEqual(config.tls, { minVersion: 'TLSv1.2' });
-    assert.deepEqual(config.timeouts, { request: 60_000, responseHeader: 45_000, tlsHandshake: 10_000 });
+    assert.deepEqual(config.timeouts, { responseHeader: 45_000, tlsHandshake: 10_000 });
+    assert.equal(config.settings.timeouts.request, 60_000);
     assert.equal(config.health?.interval, 5_000);
     assert.deepEqual(config.settings.limits, {
       requestsInFlight: 4_000,
@@ -90,7 +94,7 @@ describe('the options of serve', () => {
   });
 
   it('are read as Go writes durations and numbers', async () => {
-    const { timeouts, settings, securePort, health } = await check.config({
+    const { timeouts, settings, health } = await check.config({
       'request-timeout': ['1m30s'],
       'max-requests-inflight': ['0'],
       'goaway-chance': ['0.001'],
@@ -99,12 +103,13 @@ describe('the options of serve', () => {
       'health-check-interval': ['500ms'],
       'secure-port': ['0'],
     });
-    assert.deepEqual(timeouts, { request: 90_000, responseHeader: 45_000, tlsHandshake: 10_000 });
+    assert.equal(settings.timeouts.request, 90_000);
+    assert.equal(timeouts.responseHeader, 45_000);
     assert.equal(settings.limits.requestsInFlight, 0);
     assert.equal(settings.limits.goawayChance, 0.001);
     assert.deepEqual(settings.shutdown, { delay: 15_000, watchTerminationGracePeriod: 0 });
     assert.equal(health?.interval, 500);
-    assert.equal(securePort, 0);
+    assert.equal(settings.serving.port, 0);
     assert.equal((await check.config({ 'health-check-interval': ['0s'] })).health, undefined);
     const short = await check.config({ 'request-timeout': ['20s'] });
     assert.equal(short.timeouts.responseHeader, 15_000);
@@ -114,7 +119,7 @@ describe('the options of serve', () => {
 describe('who calls', () => {
   it('may be told by any front proxy where the list of names is blank, and by none where there is no authority', async () => {
     const blank: FlagChanges = { 'requestheader-allowed-names': [''] };
-    assert.equal((await check.config(blank)).requestHeader?.allowedNames, 'any');
+    assert.deepEqual((await check.config(blank)).requestHeader?.allowedNames, []);
     assert.equal((await check.config(nobodyIsAuthenticated)).requestHeader, undefined);
   });
 
@@ -176,13 +181,17 @@ describe('addresses', () => {
   });
 
   it('of the local server may be IPv6, of peers are bounded by the blocks that are allowed', async () => {
-    const { local, peerAddresses } = await check.config({
+    const { local, settings } = await check.config({
       'local-server': ['https://[::1]:6444/'],
       'allowed-peer-cidrs': ['10.0.0.0/8,fd00::/8'],
       'allow-loopback-peers': ['true'],
     });
     assert.equal(local?.origin, 'https://[::1]:6444');
-    assert.deepEqual(peerAddresses, { allowLoopbackPeers: true, allowedCidrs: ['10.0.0.0/8', 'fd00::/8'] });
+    assert.deepEqual(settings.peers, {
+      caFile: 'ca.crt',
+      allowLoopback: true,
+      allowedCIDRs: ['10.0.0.0/8', 'fd00::/8'],
+    });
   });
 
   it('of the administrator are an IP address and a port, of which 0 is any', async () => {

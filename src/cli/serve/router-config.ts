@@ -131,8 +131,7 @@ export async function routerConfig(
   // Without a local server a router is a gateway, which nobody may become by mistake.
   const isWhole = isGateway || (serverId !== undefined && local !== undefined);
   if (issues.length > 0 || serving === undefined || !isWhole) return { ok: false, issues, warnings };
-  const { peers, health, timeouts } = values;
-  const inUse = settings.inUse();
+  const { health, timeouts } = values;
   const config: ServeConfig = {
     settings: values,
     serverId,
@@ -142,8 +141,6 @@ export async function routerConfig(
       featureGateEnabled && health.checkInterval > 0
         ? { interval: health.checkInterval, ...probing }
         : undefined,
-    bindAddress: values.serving.bindAddress,
-    securePort: values.serving.port,
     advertisedAddress,
     serving,
     namedServing,
@@ -156,21 +153,18 @@ export async function routerConfig(
     assertionKeys,
     snapshotKeys: keys,
     embeddedSync,
-    peerAddresses: { allowLoopbackPeers: peers.allowLoopback, allowedCidrs: peers.allowedCIDRs },
     timeouts: {
-      request: timeouts.request,
       // What is left is for the second server.
       responseHeader: Math.min(45_000, timeouts.request * 0.75),
       tlsHandshake: 10_000,
     },
     credentialFiles: settings.credentialFiles,
-    commandLine: {
-      version: packageVersion(),
-      flags: Object.fromEntries(inUse.map(({ flag, shown }) => [flag.slice(2), shown] as const)),
-      found: inUse.flatMap(({ flag, shown: value, source }) =>
+    version: packageVersion(),
+    found: settings
+      .inUse()
+      .flatMap(({ flag, shown: value, source }) =>
         source?.kind === 'found' ? [{ flag, value, source: source.text }] : [],
       ),
-    },
   };
   return { ok: true, config, warnings };
 }
@@ -213,25 +207,16 @@ function rejectFlagsOfLocalServer(settings: ServeSettings): void {
 }
 
 function readAdvertisedAddress(settings: ServeSettings, network: HostNetwork): AdvertisedAddress | undefined {
-  const { gateway, serving, advertise } = settings.values;
+  const { gateway, advertise } = settings.values;
   for (const flag of ['peer-advertise-ip', 'advertise-address'] as const) {
     if (!settings.isGiven(flag) || !gateway) continue;
     settings.warn(flag, `--${flag} has no use with --gateway: no peer calls a gateway in place of a server`);
   }
-  const { peerIP, peerPort, address } = advertise;
+  const { peerIP } = advertise;
   if (peerIP !== undefined && !isGlobalUnicast(peerIP) && !isLoopback(peerIP)) {
     settings.issue('peer-advertise-ip', `--peer-advertise-ip ${peerIP} is no address that a peer can call`);
   }
-  const advertised = resolveAdvertisedAddress(
-    {
-      peerAdvertiseIp: peerIP,
-      peerAdvertisePort: peerPort,
-      advertiseAddress: address,
-      bindAddress: serving.bindAddress,
-      securePort: serving.port,
-    },
-    network,
-  );
+  const advertised = resolveAdvertisedAddress(settings.values, network);
   if (advertised === undefined) {
     settings.warn(
       'advertise-address',
@@ -308,7 +293,7 @@ function readRequestHeader(
       `--${flag} is blank: every holder of a certificate of --requestheader-client-ca-file may speak for any user`,
     );
   }
-  return clientCa && { clientCa, allowedNames: allowedNames.length === 0 ? 'any' : allowedNames };
+  return clientCa && { clientCa, allowedNames };
 }
 
 function readIdentityHeaderNames(settings: ServeSettings): IdentityHeaderNames {
@@ -348,13 +333,13 @@ function readLocalServer(
       "with the feature gate off the local API server's certificate is checked against it",
     );
   }
-  const { bindAddress, port: securePort } = settings.values.serving;
+  const { serving } = settings.values;
   // Two processes cannot listen there, and the router would be its own local server.
-  if (origin !== undefined && isOwnPort(origin, { bindAddress, securePort })) {
+  if (origin !== undefined && isOwnPort(origin, serving)) {
     const advice = settings.isFound('local-server') ? `. ${repeatInstallation}` : '';
     settings.issue(
       'local-server',
-      `--local-server ${origin} is where the router itself is to listen (--secure-port=${securePort}): move kube-apiserver to another port, such as 6444, or give the router another${advice}`,
+      `--local-server ${origin} is where the router itself is to listen (--secure-port=${serving.port}): move kube-apiserver to another port, such as 6444, or give the router another${advice}`,
     );
   }
   const ca = own?.file ?? peerCa;
@@ -430,7 +415,7 @@ async function readKeys<Key extends PinnedKey>(
 
 /** Reads how the router reads the cluster itself; `undefined` where snapshots are pushed, and after an error. */
 async function readEmbeddedSync(settings: ServeSettings): Promise<EmbeddedSyncConfig | undefined> {
-  const { apiServers, snapshot, gateway } = settings.values;
+  const { apiServers, gateway } = settings.values;
   const isKubeconfig = settings.isGiven('kubeconfig');
   const isOwn = isKubeconfig || apiServers.inCluster === true;
   const hasKeys = settings.isGiven('snapshot-keys');
@@ -464,8 +449,6 @@ async function readEmbeddedSync(settings: ServeSettings): Promise<EmbeddedSyncCo
       `--${advertising} has no use with --${flag}: routers that read the cluster themselves call each other's API servers at the addresses that Leases and EndpointSlices have`,
     );
   }
-  const { departedServerGrace, cluster } = snapshot;
-  const { servers = [], context } = apiServers;
   const kubeconfig = settings.file('kubeconfig', apiServers.kubeconfig);
   if (isKubeconfig && kubeconfig === undefined) return undefined;
   const { loadClusterAccess } = await import('../../sync/node/cluster-access.ts');
@@ -473,9 +456,9 @@ async function readEmbeddedSync(settings: ServeSettings): Promise<EmbeddedSyncCo
     const access =
       kubeconfig === undefined
         ? ({ inCluster: true } as const)
-        : { kubeconfig: kubeconfig.path, text: kubeconfig.text, context };
+        : { kubeconfig: kubeconfig.path, text: kubeconfig.text, context: apiServers.context };
     await loadClusterAccess(access);
-    return { access, servers, departedServerGrace, cluster };
+    return { access };
   } catch (error) {
     return settings.issue(flag, `--${flag}: ${errorMessage(error)}`);
   }

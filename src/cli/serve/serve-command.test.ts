@@ -59,7 +59,7 @@ async function start(
 describe('serve', () => {
   it('starts with what its flags say, and ends with exit code 1 when the router cannot', async () => {
     const { config, code, lines } = await start([...complete, '--secure-port=7443']);
-    assert.equal(config?.securePort, 7443);
+    assert.equal(config?.settings.serving.port, 7443);
     assert.equal(config?.serverId, 'cp-a');
     assert.equal(code, 1);
     assert.deepEqual(lines, [
@@ -81,7 +81,7 @@ describe('serve', () => {
       'carol',
       '--logging-format=json',
     ]);
-    assert.equal(config?.bindAddress, '127.0.0.1');
+    assert.equal(config?.settings.serving.bindAddress, '127.0.0.1');
     assert.deepEqual(config?.requestHeader?.allowedNames.slice(-3), ['alice', 'bob', 'carol']);
     assert.equal(config?.settings.logging.format, 'json');
   });
@@ -93,7 +93,7 @@ describe('serve', () => {
       ['--allow-loopback-peers=false', false],
     ] as const) {
       const { config } = await start([flag, ...complete]);
-      assert.equal(config?.peerAddresses.allowLoopbackPeers, expected, flag);
+      assert.equal(config?.settings.peers.allowLoopback, expected, flag);
     }
   });
 

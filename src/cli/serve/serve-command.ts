@@ -106,8 +106,7 @@ async function runServe(
     return 0;
   }
   const logger = createPinoLogger(config.settings.logging, { write: context.writeError });
-  for (const { flag, value, source } of config.commandLine.found)
-    logger.info({ flag, value, source }, 'Found');
+  for (const { flag, value, source } of config.found) logger.info({ flag, value, source }, 'Found');
   const startRouter = await loadStartRouter();
   const signal = shutdownSignal();
   const starting = startRouter(config, logger, { configurationSource });

@@ -76,10 +76,9 @@ describe('serve --config', () => {
   it('starts by the file alone, with paths relative to its folder', async () => {
     const { config, lines } = await read(complete);
     assert.deepEqual(lines, []);
-    assert.equal(config?.securePort, 7443);
+    assert.equal(config?.settings.serving.port, 7443);
     assert.equal(config?.serving.certificate.path, '/etc/router/serving.crt');
-    assert.deepEqual(config?.peerAddresses.allowedCidrs, ['10.0.0.0/8']);
-    assert.equal(config?.commandLine.flags['secure-port'], '7443');
+    assert.deepEqual(config?.settings.peers.allowedCIDRs, ['10.0.0.0/8']);
   });
 
   it('keeps entries of lists whole that hold commas and quotes', async () => {
@@ -94,8 +93,8 @@ describe('serve --config', () => {
       'peer-ca-file': ['elsewhere.crt'],
     };
     const { config } = await read(complete, flags);
-    assert.equal(config?.securePort, 8443);
-    assert.deepEqual(config?.peerAddresses.allowedCidrs, ['10.1.0.0/16']);
+    assert.equal(config?.settings.serving.port, 8443);
+    assert.deepEqual(config?.settings.peers.allowedCIDRs, ['10.1.0.0/16']);
     assert.equal(config?.peerCa?.path, 'elsewhere.crt');
     assert.equal(config?.serverId, 'cp-a');
   });

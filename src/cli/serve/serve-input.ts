@@ -168,7 +168,7 @@ function withServerId(found: GivenValues, id: GivenValue | undefined): GivenValu
 
 /** A dry run is also made beside the router that runs, which is then what listens there. */
 async function portWarnings(config: ServeConfig, context: CommandContext): Promise<readonly string[]> {
-  const busy = await context.portInUse(config);
+  const busy = await context.portInUse(config.settings.serving);
   if (busy === undefined) return [];
   return [`${busy.message}${busy.isInUse ? ' (nothing to do if it is this router that runs there)' : ''}`];
 }
@@ -201,7 +201,7 @@ export function dryRunReport({ settings, warnings }: Pick<ServeInput, 'settings'
 function configurationSource(
   { file, layers: [flags = new Map()] }: Given,
   found: FoundSettings,
-  { local, serverId: id, ...listening }: ServeConfig,
+  { local, serverId: id, settings: { serving } }: ServeConfig,
   context: CommandContext,
 ): ConfigurationSource {
   const ofStart = withServerId(
@@ -213,7 +213,7 @@ function configurationSource(
       local && {
         ...found.manifest,
         check(now) {
-          const reason = movedServer(now, local.origin, listening);
+          const reason = movedServer(now, local.origin, serving);
           if (reason !== undefined) throw new Error(reason);
         },
       },

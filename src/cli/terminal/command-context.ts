@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { fstatSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import type { ServeConfig } from '../../node/configuration/serve-config.ts';
+import type { Listening } from '../../node/configuration/serve-config.ts';
 import { onReloadSignal, type ShutdownSignal, shutdownSignal } from '../../node/process/signals.ts';
 import { listenError } from '../../node/serving/server-error.ts';
 import { fileErrorMessage } from '../../runtime/errors.ts';
@@ -103,10 +103,8 @@ export class CommandFailure extends Error {
 /** What would keep the router from listening now; where the port is in use it may be the router itself, which runs already. */
 export async function portInUse({
   bindAddress: host,
-  securePort: port,
-}: Pick<ServeConfig, 'bindAddress' | 'securePort'>): Promise<
-  { readonly message: string; readonly isInUse: boolean } | undefined
-> {
+  port,
+}: Listening): Promise<{ readonly message: string; readonly isInUse: boolean } | undefined> {
   const server = createServer();
   try {
     server.listen({ host, port });

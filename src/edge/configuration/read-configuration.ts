@@ -98,7 +98,7 @@ async function readSnapshotKeys(reader: EnvironmentReader): Promise<PinnedKeySet
 }
 
 function readAddressPolicy(reader: EnvironmentReader) {
-  const allowedCidrs = reader.read(
+  const allowedCIDRs = reader.read(
     'PEER_CIDRS',
     arrayOf('texts', (message) => v.string(message)),
   );
@@ -106,9 +106,9 @@ function readAddressPolicy(reader: EnvironmentReader) {
     'PEER_PORTS',
     arrayOf('numbers', (message) => v.number(message)),
   );
-  const allowLoopbackPeers = reader.read('ALLOW_LOOPBACK_PEERS', flag);
+  const allowLoopback = reader.read('ALLOW_LOOPBACK_PEERS', flag);
   try {
-    return createAddressPolicy({ allowedCidrs, allowedPorts, allowLoopbackPeers });
+    return createAddressPolicy({ allowedCIDRs, allowedPorts, allowLoopback });
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
     return reader.issue('PEER_CIDRS and PEER_PORTS', `are unusable: ${error.message}`);

@@ -38,8 +38,7 @@ export function nodeAuthenticators(
   ];
   if (requestHeader === undefined) return { authenticators: others, isVerifiedPeer: () => false };
   const frontProxy = new RequestHeaderAuthenticator({
-    // For the authenticator, as for Kubernetes, an empty list allows any name.
-    allowedNames: requestHeader.allowedNames === 'any' ? [] : requestHeader.allowedNames,
+    allowedNames: requestHeader.allowedNames,
     headerNames: config.identityHeaderNames,
   });
   return {

@@ -2,7 +2,6 @@ import type { ServerHealthOptions } from '../../health/server-health.ts';
 import type { AssertionKeySet } from '../../identity/assertion/assertion-keys.ts';
 import type { FoundSetting } from '../../own-paths/status/status-sources.ts';
 import type { IdentityHeaderNames } from '../../request/headers.ts';
-import type { AddressPolicyOptions } from '../../snapshot/addresses/address-policy.ts';
 import type { AdvertisedBy } from '../../snapshot/addresses/addresses.ts';
 import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';
 import type { RouterSettings } from './router-settings.ts';
@@ -21,8 +20,8 @@ export interface CertificatePair {
 /** Request-header authentication: whose word about the caller counts, and in which headers it stands. */
 export interface RequestHeaderConfig {
   readonly clientCa: PemFile;
-  /** Common names of front proxies. `any`: every certificate of the CA (the flag was set to blank). */
-  readonly allowedNames: readonly string[] | 'any';
+  /** Common names of front proxies. None: every certificate of the CA (the flag was set to blank). */
+  readonly allowedNames: readonly string[];
 }
 
 /** The address peers should use for this router, and which setting it came from. */
@@ -38,16 +37,13 @@ export interface TlsParameters {
   readonly minVersion: 'TLSv1.2' | 'TLSv1.3';
 }
 
+export type Listening = Pick<RouterSettings['serving'], 'bindAddress' | 'port'>;
+
 export interface EmbeddedSyncConfig {
   /** Where the cluster is, and as whom to read it: a kubeconfig, with the text that was read; or the pod's service account. */
   readonly access:
     | { readonly kubeconfig: string; readonly text: string; readonly context: string | undefined }
     | { readonly inCluster: true };
-  /** Listed by hand, in addition to those that are found. */
-  readonly servers: readonly { readonly id: string; readonly url?: string | undefined }[];
-  /** Milliseconds that what a server served stays known after it has left. */
-  readonly departedServerGrace: number;
-  readonly cluster: string | undefined;
 }
 
 /** How the health of the API servers is found out. All but the interval is a constant (docs/reference/limits.md). */
@@ -77,10 +73,6 @@ export interface ServeConfig {
     | undefined;
   /** `undefined`: servers are not probed. */
   readonly health: HealthConfig | undefined;
-  /** An IP address; `0.0.0.0` and `::` are all interfaces. */
-  readonly bindAddress: string;
-  /** 0: any free port. */
-  readonly securePort: number;
   readonly advertisedAddress: AdvertisedAddress | undefined;
   readonly serving: CertificatePair;
   /** With host names, also `*.example.com`; without any: those of the certificate. */
@@ -102,11 +94,8 @@ export interface ServeConfig {
   readonly snapshotKeys: PinnedKeySet | undefined;
   /** `undefined`: snapshots are pushed. */
   readonly embeddedSync: EmbeddedSyncConfig | undefined;
-  readonly peerAddresses: AddressPolicyOptions;
   /** Milliseconds. */
   readonly timeouts: {
-    /** For a whole request that is not long-running. */
-    readonly request: number;
     /** Until the response to a read begins that another server could be asked for: a constant. */
     readonly responseHeader: number;
     /** For the TLS handshake with a server, and with a client: a constant. */
@@ -118,13 +107,10 @@ export interface ServeConfig {
     readonly path: string;
     readonly text: string;
   }[];
-  readonly commandLine: {
-    readonly version: string;
-    /** Every flag with the value in use, defaults included. */
-    readonly flags: Readonly<Record<string, string>>;
-    /** Those among them that were found. */
-    readonly found: readonly FoundSetting[];
-  };
+  /** Of this program. */
+  readonly version: string;
+  /** The flags that were found. */
+  readonly found: readonly FoundSetting[];
 }
 
 export interface RunningRouter {

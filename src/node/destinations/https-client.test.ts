@@ -136,7 +136,7 @@ test('a server that cannot be reached, and an address that may not be dialled', 
   await peer.stop();
   await assert.rejects(ask(context, peer), { code: 'ECONNREFUSED' });
   const guarded = clientTo(context, peer, {
-    addressPolicy: createAddressPolicy({ allowLoopbackPeers: false }),
+    addressPolicy: createAddressPolicy({ allowLoopback: false }),
   });
   await assert.rejects(guarded.ask({ path: '/' }, limits), RangeError);
 });

@@ -238,11 +238,6 @@ const stateCatalogue = {
     '1, with the version of the router and of Node.js in the labels.',
     ['version', 'node_version'],
   ),
-  configInfo: gauge(
-    'mixed_version_proxy_config_info',
-    '1, with the SHA-256 of all flags in use, defaults included, without the contents of files.',
-    ['hash'],
-  ),
   featureEnabled: gauge(
     'kubernetes_feature_enabled',
     "Whether a feature gate is on (1) or off (0), under the name of Kubernetes' own metric.",

@@ -5,9 +5,8 @@ import { buildRoutingTable, renewedTable } from '../../snapshot/routing-table/bu
 import { RouterMetrics } from './router-metrics.ts';
 
 function metricsOf(): RouterMetrics {
-  const commandLine = { version: 'v0.1.0', flags: {}, found: [] };
   return new RouterMetrics(
-    { featureGateEnabled: true, commandLine },
+    { featureGateEnabled: true, version: 'v0.1.0' },
     {
       table: () => undefined,
       credentialFiles: { certificates: () => [], keyFiles: () => [] },

@@ -30,7 +30,7 @@ export class RouterMetrics implements MetricsSource, HealthObserver {
   readonly #sources: StateSources;
   #countedSnapshot: Snapshot | undefined;
 
-  constructor(config: Pick<ServeConfig, 'featureGateEnabled' | 'commandLine'>, sources: StateSources) {
+  constructor(config: Pick<ServeConfig, 'featureGateEnabled' | 'version'>, sources: StateSources) {
     this.#destinations = new DestinationSeriesIndex(this.#registry.destinations);
     this.requests = new RequestMetrics({
       registry: this.#registry,
@@ -39,11 +39,10 @@ export class RouterMetrics implements MetricsSource, HealthObserver {
     });
     this.#sources = sources;
     const { state } = this.#registry;
-    state.buildInfo.with(config.commandLine.version, process.version).set(1);
+    state.buildInfo.with(config.version, process.version).set(1);
     state.featureEnabled
       .with('UnknownVersionInteroperabilityProxy', 'ALPHA')
       .set(config.featureGateEnabled ? 1 : 0);
-    state.configInfo.with(sha256(config.commandLine.flags)).set(1);
     // Starts to observe, so that the first scrape has values.
     void processMetrics();
   }

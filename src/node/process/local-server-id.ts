@@ -9,10 +9,10 @@ import {
 } from '../../snapshot/addresses/addresses.ts';
 import type { Snapshot } from '../../snapshot/format/schema.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
-import type { ServeConfig } from '../configuration/serve-config.ts';
+import type { Listening, ServeConfig } from '../configuration/serve-config.ts';
 import { isLoopback, isUnspecified } from '../serving/default-interface.ts';
 
-type LocalServerPlace = Pick<ServeConfig, 'local' | 'bindAddress' | 'securePort'>;
+type LocalServerPlace = Pick<ServeConfig, 'local'> & { readonly settings: { readonly serving: Listening } };
 
 /**
  * Whether an address of an API server, `host:port`, leads to the local one. It does where it is `--local-server`; where it
@@ -23,7 +23,7 @@ type LocalServerPlace = Pick<ServeConfig, 'local' | 'bindAddress' | 'securePort'
  */
 export function leadsToLocalServer(
   address: string,
-  { local, bindAddress, securePort }: LocalServerPlace,
+  { local, settings: { serving } }: LocalServerPlace,
   isOfHost: (ip: IpAddress) => boolean,
 ): boolean {
   const [given, origin] = [parseHostPort(address), parseHttpsOrigin(local?.origin ?? '')];
@@ -35,8 +35,8 @@ export function leadsToLocalServer(
   }
   if (ip === undefined) return false;
   const isOnLoopback = isLoopback(origin.value.host) || origin.value.host === 'localhost';
-  const listens = isUnspecified(bindAddress) || isSame(parseIpAddress(bindAddress), ip);
-  return ((isPort && isOnLoopback) || (port === securePort && listens)) && isOfHost(ip);
+  const listens = isUnspecified(serving.bindAddress) || isSame(parseIpAddress(serving.bindAddress), ip);
+  return ((isPort && isOnLoopback) || (port === serving.port && listens)) && isOfHost(ip);
 }
 
 /** Milliseconds for which the addresses of this host are taken for what they were. */
@@ -86,7 +86,7 @@ export function createLocalServerId(
   listeningPort: () => number | undefined,
   routingTable: { current(): RoutingTable | undefined },
 ): (() => string) | undefined {
-  const { serverId } = config;
+  const { serverId, local, settings } = config;
   if (serverId === undefined) return undefined;
   let last: RoutingTable | undefined;
   let id = serverId;
@@ -94,7 +94,8 @@ export function createLocalServerId(
     const table = routingTable.current();
     if (table === undefined || table === last) return id;
     last = table;
-    id = localServerIdOf({ ...config, securePort: listeningPort() ?? config.securePort }, table) ?? serverId;
+    const serving = { ...settings.serving, port: listeningPort() ?? settings.serving.port };
+    id = localServerIdOf({ serverId, local, settings: { serving } }, table) ?? serverId;
     return id;
   };
 }

@@ -132,7 +132,7 @@ async function start(
   const { preferredVersion } = config.settings.routing;
   let listeningPort: number | undefined;
   const credentials = new LiveCredentials(credentialsOf(config));
-  const addressPolicy = createAddressPolicy(config.peerAddresses);
+  const addressPolicy = createAddressPolicy(config.settings.peers);
   const credentialWatch = new CredentialWatch({
     logger,
     further: async () => embeddedSync?.expiring() ?? [],
@@ -263,7 +263,7 @@ async function start(
     enabled: config.featureGateEnabled,
     gate: traffic.gate,
     isShuttingDown: () => traffic.isShuttingDown,
-    found: config.commandLine.found,
+    found: config.found,
     retryBudget,
     load,
     health: servers?.health,
@@ -284,7 +284,7 @@ async function start(
     router,
     dialer: transport.dialer,
     clientCertificateOf: credentials.clientCertificateOf,
-    headTimeout: config.timeouts.request,
+    headTimeout: config.settings.timeouts.request,
     openStreams: traffic.openStreams,
     deadlines: traffic.deadlines,
     logger,
@@ -330,7 +330,8 @@ async function start(
   }
   // With all else there is: what it makes is used by nothing yet, and an error ends the start.
   const readCluster = await embeddedSync?.prepare(config);
-  const { port } = await server.listen(config.securePort, config.bindAddress);
+  const { bindAddress } = config.settings.serving;
+  const { port } = await server.listen(config.settings.serving.port, bindAddress);
   listeningPort = port;
   if (embeddedSync !== undefined) opened.push(() => embeddedSync.stop());
   if (config.featureGateEnabled && receiver.current() === undefined) {
@@ -342,7 +343,7 @@ async function start(
   readCluster?.();
   credentialWatch.start();
   return {
-    origin: `https://${joinHostPort(config.bindAddress, port)}`,
+    origin: `https://${joinHostPort(bindAddress, port)}`,
     adminOrigin: admin?.origin,
     async reload() {
       await credentialWatch.reload();

@@ -32,10 +32,10 @@ export class TrafficControl {
       longRunning: longRunningWithin(longRunningRequests, usableMemory),
     });
     this.deadlines = new Deadlines({
-      timeout: config.timeouts.request,
+      timeout: config.settings.timeouts.request,
       onExpired: (requests) => {
         logger.warn(
-          { requests, milliseconds: this.#config.timeouts.request },
+          { requests, milliseconds: config.settings.timeouts.request },
           'Requests took longer than --request-timeout',
         );
       },
@@ -71,8 +71,8 @@ export class TrafficControl {
    */
   async #endGracefully(server: Pick<RouterServer, 'drain' | 'close'>): Promise<void> {
     const { gate, openStreams } = this;
-    const { settings, timeouts } = this.#config;
-    const { delay, watchTerminationGracePeriod: watchGrace } = settings.shutdown;
+    const { shutdown, timeouts } = this.#config.settings;
+    const { delay, watchTerminationGracePeriod: watchGrace } = shutdown;
     if (delay > 0) {
       this.#logger.info(
         { milliseconds: delay },

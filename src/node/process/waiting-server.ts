@@ -38,7 +38,7 @@ export async function startWaitingServer(
     clientCertificateOf: () => ({}),
     logger,
   });
-  await server.listen(config.securePort, config.bindAddress);
+  await server.listen(config.settings.serving.port, config.settings.serving.bindAddress);
   try {
     const admin = await startAdminServer(config, fetch, credentials.admin);
     return {

@@ -94,32 +94,25 @@ describe("the host's default interface", () => {
 
 describe('the advertised address', () => {
   const network = { addresses: hostAddresses, defaultRouteInterfaces: ['eth1'] };
-  const base = {
-    peerAdvertiseIp: undefined,
-    peerAdvertisePort: undefined,
-    advertiseAddress: undefined,
-    bindAddress: '0.0.0.0',
-    securePort: 6443,
-  };
+  const base = { advertise: {}, serving: { bindAddress: '0.0.0.0', port: 6443 } };
+  const bound = (bindAddress: string) => ({ bindAddress, port: 6443 });
 
   it('falls back from one setting to the next and last to the default interface', () => {
-    const everything = {
-      ...base,
-      peerAdvertiseIp: '10.1.1.1',
-      peerAdvertisePort: 7443,
-      advertiseAddress: '10.2.2.2',
-      bindAddress: '10.3.3.3',
-    };
-    const resolve = (settings: typeof everything | typeof base) =>
+    const advertise = { peerIP: '10.1.1.1', peerPort: 7443, address: '10.2.2.2' };
+    const serving = bound('10.3.3.3');
+    const resolve = (settings: Parameters<typeof resolveAdvertisedAddress>[0]) =>
       resolveAdvertisedAddress(settings, network);
-    assert.deepEqual(resolve(everything), { host: '10.1.1.1', port: 7443, source: 'peer-advertise-ip' });
-    const withoutPeer = { ...everything, peerAdvertiseIp: undefined, peerAdvertisePort: undefined };
-    assert.deepEqual(resolveAdvertisedAddress(withoutPeer, network), {
+    assert.deepEqual(resolve({ advertise, serving }), {
+      host: '10.1.1.1',
+      port: 7443,
+      source: 'peer-advertise-ip',
+    });
+    assert.deepEqual(resolve({ advertise: { address: advertise.address }, serving }), {
       host: '10.2.2.2',
       port: 6443,
       source: 'advertise-address',
     });
-    assert.deepEqual(resolveAdvertisedAddress({ ...withoutPeer, advertiseAddress: undefined }, network), {
+    assert.deepEqual(resolve({ advertise: {}, serving }), {
       host: '10.3.3.3',
       port: 6443,
       source: 'bind-address',
@@ -129,13 +122,16 @@ describe('the advertised address', () => {
 
   it('passes over unspecified addresses, however they are written', () => {
     for (const unspecified of ['0.0.0.0', '::', '0:0:0:0:0:0:0:0']) {
-      const settings = { ...base, advertiseAddress: unspecified, bindAddress: unspecified };
+      const settings = { advertise: { address: unspecified }, serving: bound(unspecified) };
       assert.equal(resolveAdvertisedAddress(settings, network)?.source, 'default-interface', unspecified);
     }
   });
 
   it('stays on loopback where nothing else is listened on', () => {
-    assert.equal(resolveAdvertisedAddress({ ...base, bindAddress: '127.0.0.1' }, network)?.host, '127.0.0.1');
+    assert.equal(
+      resolveAdvertisedAddress({ ...base, serving: bound('127.0.0.1') }, network)?.host,
+      '127.0.0.1',
+    );
   });
 
   it('is unknown on a host without a usable address', () => {

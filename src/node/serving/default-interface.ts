@@ -11,7 +11,8 @@ import {
   joinHostPort,
   parseIpAddress,
 } from '../../snapshot/addresses/addresses.ts';
-import type { AdvertisedAddress, ServeConfig } from '../configuration/serve-config.ts';
+import type { RouterSettings } from '../configuration/router-settings.ts';
+import type { AdvertisedAddress, Listening, ServeConfig } from '../configuration/serve-config.ts';
 
 interface InterfaceAddress {
   readonly interface: string;
@@ -114,13 +115,7 @@ function readIfPresent(path: string): string {
   }
 }
 
-interface AddressSettings {
-  readonly peerAdvertiseIp: string | undefined;
-  readonly peerAdvertisePort: number | undefined;
-  readonly advertiseAddress: string | undefined;
-  readonly bindAddress: string;
-  readonly securePort: number;
-}
+type AddressSettings = Pick<RouterSettings, 'advertise'> & { readonly serving: Listening };
 
 /**
  * The address that peers should use for this router: `--peer-advertise-ip` and `-port`, else
@@ -131,15 +126,15 @@ interface AddressSettings {
  * `undefined` when nothing is set and the host has no address that others could use.
  */
 export function resolveAdvertisedAddress(
-  settings: AddressSettings,
+  { advertise, serving: { bindAddress, port } }: AddressSettings,
   network: HostNetwork,
 ): AdvertisedAddress | undefined {
-  const { peerAdvertiseIp, peerAdvertisePort, advertiseAddress, bindAddress, securePort: port } = settings;
-  if (peerAdvertiseIp !== undefined && peerAdvertisePort !== undefined) {
-    return { host: peerAdvertiseIp, port: peerAdvertisePort, source: 'peer-advertise-ip' };
+  const { address, peerIP, peerPort } = advertise;
+  if (peerIP !== undefined && peerPort !== undefined) {
+    return { host: peerIP, port: peerPort, source: 'peer-advertise-ip' };
   }
-  if (advertiseAddress !== undefined && !isUnspecified(advertiseAddress)) {
-    return { host: advertiseAddress, port, source: 'advertise-address' };
+  if (address !== undefined && !isUnspecified(address)) {
+    return { host: address, port, source: 'advertise-address' };
   }
   // A loopback address stays, unlike in kube-apiserver: nothing listens on any other one then.
   if (!isUnspecified(bindAddress)) return { host: bindAddress, port, source: 'bind-address' };

@@ -9,7 +9,7 @@ const ca = { path: '', pem: '' };
 
 function leads(address: string, origin: string, bindAddress = '0.0.0.0'): boolean {
   const local = { origin, serverName: 'kubernetes.default.svc', ca };
-  return leadsToLocalServer(address, { local, bindAddress, securePort: 6443 }, (ip) =>
+  return leadsToLocalServer(address, { local, settings: { serving: { bindAddress, port: 6443 } } }, (ip) =>
     ofHost.some((each) => each?.family === ip.family && each.bits === ip.bits),
   );
 }
@@ -44,7 +44,10 @@ test('behind address translation, and at names, nothing is known', () => {
 
 test('the addresses of this host are those that it has', () => {
   const local = { origin: 'https://127.0.0.1:6444', serverName: 'kubernetes.default.svc', ca };
-  const isLocal = isLocalServerAddress({ local, bindAddress: '127.0.0.1', securePort: 6443 });
+  const isLocal = isLocalServerAddress({
+    local,
+    settings: { serving: { bindAddress: '127.0.0.1', port: 6443 } },
+  });
   for (const entry of Object.values(networkInterfaces()).flatMap((entries) => entries ?? [])) {
     const host = entry.family === 'IPv6' ? `[${entry.address}]` : entry.address;
     assert.ok(isLocal(`${host}:6444`), host);

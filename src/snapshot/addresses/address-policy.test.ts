@@ -138,7 +138,7 @@ for (const address of [
 ]) {
   test(`a spelling that parsers disagree on is malformed: ${JSON.stringify(address)}`, () => {
     // Malformed is malformed: no setting lets it pass.
-    const open = { allowLoopbackPeers: true, allowedCidrs: ['0.0.0.0/0', '::/0', '127.0.0.0/8'] };
+    const open = { allowLoopback: true, allowedCIDRs: ['0.0.0.0/0', '::/0', '127.0.0.0/8'] };
     assert.match(refusal(address, open) ?? 'accepted', /^must /);
   });
 }
@@ -151,15 +151,15 @@ test('loopback peers pass where they are allowed, by number and by name', () => 
     'localhost:6443',
     'a.localhost:1',
   ]) {
-    assert.equal(refusal(address, { allowLoopbackPeers: true }), undefined, address);
+    assert.equal(refusal(address, { allowLoopback: true }), undefined, address);
   }
   for (const address of ['169.254.1.1:6443', '0.0.0.0:6443', '169.254.169.254:80', '[ff02::1]:6443']) {
-    assert.notEqual(refusal(address, { allowLoopbackPeers: true }), undefined, address);
+    assert.notEqual(refusal(address, { allowLoopback: true }), undefined, address);
   }
 });
 
 test('with listed blocks, an address outside them is refused, and names are left to the check at connect', () => {
-  const options = { allowedCidrs: ['10.1.0.0/16', 'fd00:1::/32'] };
+  const options = { allowedCIDRs: ['10.1.0.0/16', 'fd00:1::/32'] };
   assert.equal(refusal('10.1.2.3:6443', options), undefined);
   assert.equal(refusal('[::ffff:10.1.2.3]:6443', options), undefined);
   assert.equal(refusal('[fd00:1::5]:6443', options), undefined);
@@ -169,10 +169,10 @@ test('with listed blocks, an address outside them is refused, and names are left
 });
 
 test('a block within a refused range opens that part of it; a wider one opens nothing', () => {
-  assert.equal(refusal('169.254.10.1:6443', { allowedCidrs: ['169.254.10.0/24'] }), undefined);
-  assert.equal(refusal('127.0.0.5:6443', { allowedCidrs: ['127.0.0.0/8'] }), undefined);
-  assert.match(refusal('127.0.0.5:6443', { allowedCidrs: ['0.0.0.0/0', '::/0'] }) ?? '', /loopback/);
-  assert.match(refusal('[64:ff9b::127.0.0.1]:1', { allowedCidrs: ['64:ff9b::/96'] }) ?? '', /loopback/);
+  assert.equal(refusal('169.254.10.1:6443', { allowedCIDRs: ['169.254.10.0/24'] }), undefined);
+  assert.equal(refusal('127.0.0.5:6443', { allowedCIDRs: ['127.0.0.0/8'] }), undefined);
+  assert.match(refusal('127.0.0.5:6443', { allowedCIDRs: ['0.0.0.0/0', '::/0'] }) ?? '', /loopback/);
+  assert.match(refusal('[64:ff9b::127.0.0.1]:1', { allowedCIDRs: ['64:ff9b::/96'] }) ?? '', /loopback/);
 });
 
 test('no listed block opens a metadata, unspecified or multicast address', () => {
@@ -182,7 +182,7 @@ test('no listed block opens a metadata, unspecified or multicast address', () =>
     ['0.0.0.0:6443', '0.0.0.0/32'],
     ['224.0.0.1:6443', '224.0.0.1/32'],
   ] as const) {
-    assert.notEqual(refusal(address, { allowedCidrs: [block] }), undefined, address);
+    assert.notEqual(refusal(address, { allowedCIDRs: [block] }), undefined, address);
   }
 });
 
@@ -196,7 +196,7 @@ test('a malformed policy is refused with every error named', () => {
   assert.throws(
     () =>
       createAddressPolicy({
-        allowedCidrs: ['10.0.0.0/8', '10.0.0.1/8', '10.0.0.0', 'x/8'],
+        allowedCIDRs: ['10.0.0.0/8', '10.0.0.1/8', '10.0.0.0', 'x/8'],
         allowedPorts: [0, 443],
       }),
     (error: Error) => {

@@ -11,20 +11,20 @@ import {
 
 export interface AddressPolicyOptions {
   /** Peers on this machine: for demonstrations, and for routers that stand beside their servers. Default false. */
-  readonly allowLoopbackPeers?: boolean | undefined;
+  readonly allowLoopback?: boolean | undefined;
   /**
    * When given, an IP address must lie in one of these blocks. A block that lies within a refused range
    * (`169.254.10.0/24`) opens that part of it; a wider one (`0.0.0.0/0`) opens nothing.
    */
-  readonly allowedCidrs?: readonly string[] | undefined;
+  readonly allowedCIDRs?: readonly string[] | undefined;
   /** When given, the only ports that may be dialled. */
   readonly allowedPorts?: readonly number[] | undefined;
 }
 
 /** Which addresses of a snapshot a router will ever dial. Made by `createAddressPolicy`. */
 export interface AddressPolicy {
-  readonly allowLoopbackPeers: boolean;
-  readonly allowedCidrs: readonly Cidr[] | undefined;
+  readonly allowLoopback: boolean;
+  readonly allowedCIDRs: readonly Cidr[] | undefined;
   readonly allowedPorts: ReadonlySet<number> | undefined;
 }
 
@@ -33,13 +33,13 @@ export interface AddressPolicy {
  *
  * @example
  * ```ts
- * const addressPolicy = createAddressPolicy({ allowedCidrs: ['10.0.0.0/8'], allowedPorts: [6443] });
+ * const addressPolicy = createAddressPolicy({ allowedCIDRs: ['10.0.0.0/8'], allowedPorts: [6443] });
  * ```
  */
 export function createAddressPolicy(options: AddressPolicyOptions = {}): AddressPolicy {
-  const { allowLoopbackPeers = false, allowedCidrs, allowedPorts } = options;
+  const { allowLoopback = false, allowedCIDRs, allowedPorts } = options;
   const issues: string[] = [];
-  const blocks = allowedCidrs?.flatMap((text) => {
+  const blocks = allowedCIDRs?.flatMap((text) => {
     const block = parseCidr(text);
     if (block === undefined) issues.push(`${text} is not a CIDR block such as 10.0.0.0/8`);
     return block ?? [];
@@ -49,8 +49,8 @@ export function createAddressPolicy(options: AddressPolicyOptions = {}): Address
   }
   if (issues.length > 0) throw new TypeError(`The address policy is malformed: ${issues.join('; ')}.`);
   return Object.freeze({
-    allowLoopbackPeers,
-    allowedCidrs: blocks,
+    allowLoopback,
+    allowedCIDRs: blocks,
     allowedPorts: allowedPorts && new Set(allowedPorts),
   });
 }
@@ -112,11 +112,11 @@ export function checkServerAddress(address: string, policy: AddressPolicy): stri
 /** The part of the policy that concerns an IP address: for addresses in a snapshot, and for resolved names. */
 export function checkIpAddress(address: IpAddress, policy: AddressPolicy): string | undefined {
   const ip = embeddedIPv4(address) ?? address;
-  const listed = policy.allowedCidrs?.filter((block) => contains(block, ip) || contains(block, address));
+  const listed = policy.allowedCIDRs?.filter((block) => contains(block, ip) || contains(block, address));
   const range = refusedRanges.find(({ block }) => contains(block, ip));
   if (range !== undefined) {
     const opened = listed?.some((block) => liesWithin(block, range.block)) === true;
-    const allowed = range.kind === 'loopback' && policy.allowLoopbackPeers;
+    const allowed = range.kind === 'loopback' && policy.allowLoopback;
     if (range.kind !== 'never' && (opened || allowed)) return undefined;
     const hint = range.kind === 'loopback' ? ' (for tests on one machine: --allow-loopback-peers)' : '';
     return `is ${range.name}, which no API server has${hint}`;
@@ -132,8 +132,7 @@ function liesWithin(block: Cidr, range: Cidr): boolean {
 function checkHostName(host: string, policy: AddressPolicy): string | undefined {
   // RFC 6761 section 6.3: everything under localhost is loopback.
   const loopback = loopbackNames.has(host) || host.endsWith('.localhost');
-  if (loopback && !policy.allowLoopbackPeers)
-    return 'is a name of this machine, which no other API server has';
+  if (loopback && !policy.allowLoopback) return 'is a name of this machine, which no other API server has';
   return metadataNames.has(host) ? 'is the name of a cloud metadata service' : undefined;
 }
 

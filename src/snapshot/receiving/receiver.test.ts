@@ -186,7 +186,7 @@ test('every address of a server that the policy refuses is an issue at its path'
     );
     return true;
   });
-  const lenient = receiverWith({ policy: { allowLoopbackPeers: true } }).receiver;
+  const lenient = receiverWith({ policy: { allowLoopback: true } }).receiver;
   await assert.rejects(lenient.accept(jws), {
     issues: [
       {

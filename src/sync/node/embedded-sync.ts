@@ -129,21 +129,23 @@ function held(receiver: OwnSnapshotReceiver): Snapshot | undefined {
   return { ...snapshot, metadata: { ...snapshot.metadata, createdAt: new Date(createdAt).toISOString() } };
 }
 
-function readingOf({ embeddedSync, serverId, local, peerCa }: ServeConfig, pseudonym: string): Reading {
+function readingOf(
+  { embeddedSync, serverId, local, peerCa, settings: { apiServers, snapshot } }: ServeConfig,
+  pseudonym: string,
+): Reading {
   if (embeddedSync === undefined) throw new TypeError('There is no cluster to read: snapshots are pushed.');
-  const { access, servers, departedServerGrace, cluster } = embeddedSync;
   return {
-    kubernetes: access,
-    servers,
+    kubernetes: embeddedSync.access,
+    servers: apiServers.servers ?? [],
     certificateAuthorities: peerCa?.pem,
     authoritiesFrom: peerCa && `--peer-ca-file (${peerCa.path})`,
-    cluster,
+    cluster: snapshot.cluster,
     local:
       serverId === undefined || local === undefined
         ? undefined
         : { id: serverId, ...localApiServer(local, peerCa) },
     via: `1.1 ${pseudonym}`,
-    timing: { ...timing, grace: departedServerGrace },
+    timing: { ...timing, grace: snapshot.departedServerGrace },
   };
 }
 

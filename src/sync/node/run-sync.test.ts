@@ -42,7 +42,7 @@ async function newReceiver(): Promise<SnapshotReceiver> {
   const { keys } = parsed;
   return new SnapshotReceiver({
     keys: () => keys,
-    addressPolicy: createAddressPolicy({ allowLoopbackPeers: true }),
+    addressPolicy: createAddressPolicy({ allowLoopback: true }),
     store: createMemorySnapshotStore(),
   });
 }

@@ -70,7 +70,7 @@ async function startInProcess(cluster: Cluster): Promise<RunningRuntime> {
     },
     routingTable: new SnapshotReceiver({
       keys: () => snapshotKeys.keys,
-      addressPolicy: createAddressPolicy({ allowLoopbackPeers: true }),
+      addressPolicy: createAddressPolicy({ allowLoopback: true }),
       store: createMemorySnapshotStore(),
     }),
     authenticators: [

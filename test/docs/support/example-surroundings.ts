@@ -142,7 +142,7 @@ async function surroundingsOf(
   const keys = await parseSnapshotKeys(await read(controlPlane.keys.public));
   const receiver = new SnapshotReceiver({
     keys: () => (keys.ok ? keys.keys : new Map()),
-    addressPolicy: createAddressPolicy({ allowLoopbackPeers: true }),
+    addressPolicy: createAddressPolicy({ allowLoopback: true }),
     store: createMemorySnapshotStore(),
   });
   await receiver.accept(await sealSnapshot(snapshot, signingKeyOf(privateJwk)));

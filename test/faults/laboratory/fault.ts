@@ -48,8 +48,13 @@ export interface Fault {
 }
 
 /** Time-outs in milliseconds, below what flags allow. */
-export function withTimeouts(
-  timeouts: Partial<ServeConfig['timeouts']>,
-): (config: ServeConfig) => ServeConfig {
-  return (config) => ({ ...config, timeouts: { ...config.timeouts, ...timeouts } });
+export function withTimeouts({
+  request,
+  ...timeouts
+}: Partial<ServeConfig['timeouts']> & { readonly request?: number }): (config: ServeConfig) => ServeConfig {
+  return ({ settings, ...config }) => ({
+    ...config,
+    settings: { ...settings, timeouts: { request: request ?? settings.timeouts.request } },
+    timeouts: { ...config.timeouts, ...timeouts },
+  });
 }
