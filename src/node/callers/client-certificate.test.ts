@@ -27,26 +27,8 @@ import {
   type ClientCertificateInfo,
   ClientCertificateReader,
   clientCertificateTlsOptions,
-  KnownCertificates,
   readClientAuthorities,
 } from './client-certificate.ts';
-
-test('certificates are cached by their bytes, and the oldest is removed', async () => {
-  const authority = await createAuthority('ca');
-  const issue = async (): Promise<string> =>
-    (await authority.issue({ commonName: 'jane', usage: 'client' })).certificate;
-  const [first, second, third] = [await issue(), await issue(), await issue()];
-  const known = new KnownCertificates<string>(2);
-  known.set(new X509Certificate(first), 'first');
-  known.set(new X509Certificate(second), 'second');
-  // Parsed anew, as each connection does it; the same subject and issuer are another certificate.
-  assert.equal(known.get(new X509Certificate(first)), 'first');
-  assert.equal(known.get(new X509Certificate(third)), undefined);
-  known.set(new X509Certificate(third), 'third');
-  assert.equal(known.get(new X509Certificate(first)), undefined);
-  assert.equal(known.get(new X509Certificate(second)), 'second');
-  assert.equal(known.get(new X509Certificate(third)), 'third');
-});
 
 test('a certificate that an authority has signed itself is examined once for all connections', async (context) => {
   const checked = context.mock.method(X509Certificate.prototype, 'verify');

@@ -95,6 +95,9 @@ interface Verified {
   readonly notAfter: number;
 }
 
+/** More than the users and nodes that reconnect often; each takes a few hundred bytes. */
+const maximumKnown = 1_024;
+
 type Finding = Verified | { readonly error: string } | 'none';
 
 /**
@@ -106,7 +109,11 @@ export class ClientCertificateReader {
   readonly #authorities: ClientAuthorities;
   readonly #clock: () => number;
   readonly #findings = new WeakMap<object, Finding>();
-  readonly #known = new KnownCertificates<Verified>();
+  /**
+   * By SHA-256, only of certificates that a configured authority signed directly: with an intermediate the result depends
+   * on the chain that a client sent, and another connection may not send it.
+   */
+  readonly #known = new Map<string, Verified>();
 
   /** @param clock milliseconds since the epoch. Default `Date.now` */
   constructor(authorities: ClientAuthorities, clock: () => number = Date.now) {
@@ -138,7 +145,7 @@ export class ClientCertificateReader {
       // The subject is not reported: the client may have chosen it.
       return { error: `TLS verification failed: ${String(socket.authorizationError)}` };
     }
-    const known = this.#known.get(leaf);
+    const known = this.#known.get(leaf.fingerprint256);
     if (known !== undefined) return { ...known, certificate: { ...known.certificate } };
     const presented = socket.getPeerCertificate(true);
     const outcome = findAuthority(chainOf(presented), this.#authorities);
@@ -158,7 +165,10 @@ export class ClientCertificateReader {
       authority,
     };
     const finding = { certificate, notBefore, notAfter };
-    if (intermediates === 0) this.#known.set(leaf, finding);
+    if (intermediates === 0) {
+      if (this.#known.size >= maximumKnown) this.#known.clear();
+      this.#known.set(leaf.fingerprint256, finding);
+    }
     return finding;
   }
 }
@@ -179,37 +189,6 @@ function chainOf(presented: DetailedPeerCertificate): X509Certificate[] {
 function attributeValues(attribute: string | readonly string[] | undefined): readonly string[] {
   if (attribute === undefined) return [];
   return typeof attribute === 'string' ? [attribute] : attribute;
-}
-
-/** More than the users and nodes that reconnect often; each takes a few hundred bytes. */
-const defaultMaximum = 1_024;
-
-/**
- * A cache of results for certificates that a configured authority signed directly, by SHA-256.
- *
- * Only for those: with an intermediate the result depends on the chain that a client sent, and another connection may not
- * send it. And only for connections whose handshake succeeded: that proves that the client has the key, and that the
- * certificate has not expired.
- */
-export class KnownCertificates<Finding> {
-  readonly #maximum: number;
-  readonly #findings = new Map<string, Finding>();
-
-  constructor(maximum: number = defaultMaximum) {
-    this.#maximum = maximum;
-  }
-
-  get(certificate: X509Certificate): Finding | undefined {
-    return this.#findings.get(certificate.fingerprint256);
-  }
-
-  set(certificate: X509Certificate, finding: Finding): void {
-    if (this.#findings.size >= this.#maximum) {
-      const [oldest] = this.#findings.keys();
-      if (oldest !== undefined) this.#findings.delete(oldest);
-    }
-    this.#findings.set(certificate.fingerprint256, finding);
-  }
 }
 
 type ChainOutcome =

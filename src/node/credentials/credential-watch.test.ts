@@ -13,11 +13,9 @@ import {
   reloadWarnings,
 } from '../../own-paths/status/status-sources.ts';
 import {
-  CredentialFileReport,
   CredentialWatch,
   type ExpiringCertificate,
   type FileGroup,
-  type FileGroupState,
   type WatchedFile,
 } from './credential-watch.ts';
 
@@ -53,24 +51,22 @@ function setup(settle: (disk: Map<string, string>) => void = () => {}) {
     settle: async () => settle(disk),
   });
   reloader.add(group);
-  const state = () => reloader.states()[0];
-  return { disk, applied, reloader, lines, group, state };
+  const reloads = () => reloader.keyFiles().map(({ lastReload }) => lastReload);
+  const errors = () => reloader.keyFiles().map(({ lastError }) => lastError);
+  return { disk, applied, reloader, lines, group, reloads, errors };
 }
 
 describe('watched files', () => {
   it('are left alone while they do not change', async () => {
-    const { reloader, applied, lines, state } = setup();
+    const { reloader, applied, lines, reloads } = setup();
     await reloader.reload();
     assert.deepEqual(applied, []);
     assert.deepEqual(lines, []);
-    assert.deepEqual(
-      state()?.files.map(({ lastReload }) => lastReload),
-      [undefined, undefined],
-    );
+    assert.deepEqual(reloads(), [null, null]);
   });
 
   it('are taken together when one of them changes', async () => {
-    const { disk, reloader, applied, lines, state } = setup();
+    const { disk, reloader, applied, lines, reloads } = setup();
     disk.set('/one', 'b').set('/two', 'b');
     await reloader.reload();
     await reloader.reload();
@@ -78,14 +74,8 @@ describe('watched files', () => {
     assert.deepEqual(lines, [
       { level: 'info', fields: { files: ['/one', '/two'] }, message: 'Reloaded: the twins' },
     ]);
-    assert.deepEqual(
-      state()?.files.map(({ lastReload }) => lastReload),
-      [noon, noon],
-    );
-    assert.deepEqual(
-      state()?.files.map(({ text }) => text),
-      ['b', 'b'],
-    );
+    const atNoon = new Date(noon).toISOString();
+    assert.deepEqual(reloads(), [atNoon, atNoon]);
   });
 
   it('that are just being written are looked at once more before anything is said', async () => {
@@ -100,7 +90,7 @@ describe('watched files', () => {
   });
 
   it('that are wrong keep the old in use; each error is said once', async () => {
-    const { disk, reloader, applied, lines, state } = setup();
+    const { disk, reloader, applied, lines, reloads, errors } = setup();
     disk.set('/one', 'b');
     await reloader.reload();
     await reloader.reload();
@@ -117,24 +107,18 @@ describe('watched files', () => {
         ['error', '--two-file: cannot read /two: ENOENT'],
       ],
     );
-    assert.deepEqual(
-      state()?.files.map(({ text }) => text),
-      ['a', 'a'],
-    );
-    assert.equal(state()?.lastError, '--two-file: cannot read /two: ENOENT');
-    assert.deepEqual(
-      state()?.files.map(({ lastReload }) => lastReload),
-      [undefined, undefined],
-    );
+    const last = '--two-file: cannot read /two: ENOENT';
+    assert.deepEqual(errors(), [last, last]);
+    assert.deepEqual(reloads(), [null, null]);
   });
 
   it('are taken once they are right, and right again as they were', async () => {
-    const { disk, reloader, applied, lines, state } = setup();
+    const { disk, reloader, applied, lines, errors } = setup();
     disk.set('/one', 'b');
     await reloader.reload();
     disk.set('/one', 'a');
     await reloader.reload();
-    assert.equal(state()?.lastError, undefined);
+    assert.deepEqual(errors(), [null, null]);
     assert.equal(lines.at(-1)?.message, 'As they were before again: the twins');
     disk.set('/one', 'c').set('/two', 'c');
     await reloader.reload();
@@ -142,14 +126,13 @@ describe('watched files', () => {
   });
 
   it('that are as they were are not told as wrong while they are read', async () => {
-    const { disk, reloader, state } = setup();
+    const { disk, reloader, errors } = setup();
     disk.set('/one', 'b');
     await reloader.reload();
-    const differing = () => state()?.files.map(({ differs }) => differs);
-    assert.deepEqual(differing(), [true, false]);
+    assert.deepEqual(errors(), ['b is not a', null]);
     const checked = reloader.reload();
     await Promise.resolve();
-    assert.deepEqual(differing(), [true, false]);
+    assert.deepEqual(errors(), ['b is not a', null]);
     await checked;
   });
 
@@ -224,38 +207,35 @@ const authority = await createAuthority('ca');
 const issue = (commonName: string, notAfter: Date) =>
   authority.issue({ commonName, usage: 'server', notBefore: at(-400), notAfter });
 
-function stateOf(
+/** A watch of files by name, with what became of them. */
+async function watchOf(
   files: Readonly<Record<string, string>>,
-  { lastReload, lastError }: { readonly lastReload?: number; readonly lastError?: string } = {},
-): FileGroupState {
-  const watched = Object.keys(files).map((name) => ({
-    name,
-    path: `/etc/${name}`,
-    text: 'at start',
-  }));
-  return {
-    group: { name: 'files', files: watched, apply() {} },
-    files: watched.map((file) => ({
-      file,
-      text: files[file.name] ?? '',
-      lastReload,
-      differs: lastError !== undefined,
-    })),
-    lastError,
-  };
-}
-
-function reportOf(...states: FileGroupState[]): CredentialFileReport {
-  return new CredentialFileReport(
-    () => states,
-    () => now,
-  );
+  { isReloaded = false, error = '', further = [] as readonly ExpiringCertificate[] } = {},
+): Promise<CredentialWatch> {
+  const watched = Object.entries(files).map(([name, text]) => ({ name, path: `/etc/${name}`, text }));
+  const watch = new CredentialWatch({
+    logger: recordingLogger().logger,
+    clock: () => now,
+    further: async () => further,
+    read: async (path) => (error === '' ? (files[path.slice('/etc/'.length)] ?? '') : 'something else'),
+    settle: async () => {},
+  });
+  watch.add({
+    name: 'files',
+    files: isReloaded ? watched.map((file) => ({ ...file, text: 'at start' })) : watched,
+    apply() {
+      if (error !== '') throw new Error(error);
+    },
+  });
+  await watch.reload();
+  return watch;
 }
 
 it('shows the days left of the certificate in use', async () => {
   const { chain, privateKey } = await issue('router', at(12.5));
-  const report = reportOf(
-    stateOf({ 'tls-cert-file': chain, 'tls-private-key-file': privateKey }, { lastReload: now - 1000 }),
+  const report = await watchOf(
+    { 'tls-cert-file': chain, 'tls-private-key-file': privateKey },
+    { isReloaded: true },
   );
   assert.deepEqual(report.certificates(), [
     {
@@ -265,7 +245,7 @@ it('shows the days left of the certificate in use', async () => {
       notBefore: '2028-12-06T00:00:00.000Z',
       notAfter: '2030-01-22T12:00:00.000Z',
       daysLeft: 12,
-      lastReload: '2030-01-09T23:59:59.000Z',
+      lastReload: '2030-01-10T00:00:00.000Z',
       lastError: null,
     },
   ]);
@@ -274,13 +254,13 @@ it('shows the days left of the certificate in use', async () => {
 
 it('shows what is in none of the files beside them, and of all the one that ends first', async () => {
   const { chain } = await issue('router', at(12.5));
-  const report = reportOf(stateOf({ 'tls-cert-file': chain }));
   const kubeconfig = { name: 'kubeconfig', path: '/etc/reader.kubeconfig', notBefore: now - 300 * day };
-  report.further = [
+  const further = [
     { ...kubeconfig, subject: 'CN=reader', notAfter: now + 5 * day },
     // A machine renews it every hour.
     { ...kubeconfig, subject: 'the token of a pod', notBefore: now, notAfter: now + day / 24 },
   ];
+  const report = await watchOf({ 'tls-cert-file': chain }, { further });
   assert.deepEqual(
     report.certificates().map(({ name, subject, daysLeft }) => [name, subject, daysLeft]),
     [
@@ -297,7 +277,7 @@ it('shows what is in none of the files beside them, and of all the one that ends
 
 it('shows of a bundle the certificate that ends first', async () => {
   const pems = await Promise.all([issue('late', at(90)), issue('early', at(5)), issue('later', at(100))]);
-  const report = reportOf(stateOf({ 'client-ca-file': pems.map(({ certificate }) => certificate).join('') }));
+  const report = await watchOf({ 'client-ca-file': pems.map(({ certificate }) => certificate).join('') });
   assert.deepEqual(
     report.certificates().map(({ subject, daysLeft }) => [subject, daysLeft]),
     [['CN=early', 5]],
@@ -306,9 +286,9 @@ it('shows of a bundle the certificate that ends first', async () => {
 
 it('tells private keys from nobody, and key sets apart from certificates', async () => {
   const { chain, privateKey } = await issue('router', at(100));
-  const report = reportOf(
-    stateOf({ 'tls-cert-file': chain, 'tls-private-key-file': privateKey }),
-    stateOf({ 'snapshot-keys': '{"keys":[]}' }, { lastError: 'is not JSON' }),
+  const report = await watchOf(
+    { 'tls-cert-file': chain, 'tls-private-key-file': privateKey, 'snapshot-keys': '{"keys":[]}' },
+    { error: 'is not JSON' },
   );
   assert.deepEqual(report.keyFiles(), [
     { name: 'snapshot-keys', path: '/etc/snapshot-keys', lastReload: null, lastError: 'is not JSON' },
@@ -318,7 +298,7 @@ it('tells private keys from nobody, and key sets apart from certificates', async
 
 it('warns of failed reloads and of certificates past their end', async () => {
   const { chain } = await issue('router', at(-2));
-  const report = reportOf(stateOf({ 'tls-cert-file': chain }, { lastError: 'no PEM certificate' }));
+  const report = await watchOf({ 'tls-cert-file': chain }, { error: 'no PEM certificate' });
   assert.equal(report.certificates()[0]?.daysLeft, -2);
   assert.deepEqual(
     [...reloadWarnings(report), ...expiryWarnings(report)],

@@ -43,13 +43,15 @@ export interface FileGroup {
 interface FileInUse {
   readonly file: WatchedFile;
   text: string;
+  /** Read when the text is taken: parsing takes 0.2 ms, and anybody may ask `/readyz`, which looks at all. */
+  certificate: ExpiringCertificate | undefined;
   /** When it was taken: milliseconds since the epoch; `undefined`: it is that of the start. */
   lastReload: number | undefined;
   /** Whether the file holds something else by now, or cannot be read. */
   differs: boolean;
 }
 
-export interface FileGroupState {
+interface GroupInUse {
   readonly group: FileGroup;
   readonly files: readonly FileInUse[];
   lastError: string | undefined;
@@ -79,11 +81,10 @@ const interval = 10_000;
  * They are compared by content: notifications miss the swapped symbolic links that Kubernetes mounts Secrets
  * with, and a modification time says nothing where a tool sets it. The files are few and small.
  */
-export class CredentialWatch {
-  readonly status: CredentialFiles;
+export class CredentialWatch implements CredentialFiles {
   readonly #options: Required<CredentialWatchOptions>;
-  readonly #states: FileGroupState[] = [];
-  readonly #report: CredentialFileReport;
+  readonly #groups: GroupInUse[] = [];
+  #further: readonly ExpiringCertificate[] = [];
   #lastPass: Promise<void> = Promise.resolve();
   #timer: NodeJS.Timeout | undefined;
 
@@ -95,36 +96,29 @@ export class CredentialWatch {
       settle: () => sleep(1000, undefined, { ref: false }),
       ...options,
     };
-    this.#report = new CredentialFileReport(() => this.#states, this.#options.clock);
-    this.status = this.#report;
   }
 
   add(group: FileGroup): void {
     const files = group.files.map((file) => ({
       file,
       text: file.text,
+      certificate: certificateIn(file),
       lastReload: undefined,
       differs: false,
     }));
-    this.#states.push({ group, files, lastError: undefined });
-  }
-
-  states(): readonly FileGroupState[] {
-    return this.#states;
+    this.#groups.push({ group, files, lastError: undefined });
   }
 
   start(): void {
     void this.#readFurther();
     let isLooking = false;
-    const look = async (): Promise<void> => {
+    this.#timer = setInterval(async () => {
       // A file system may hang for hours: looks must not pile up.
       if (isLooking) return;
       isLooking = true;
-      await this.reload().finally(() => {
-        isLooking = false;
-      });
-    };
-    this.#timer = setInterval(() => void look(), interval).unref();
+      await this.reload();
+      isLooking = false;
+    }, interval).unref();
   }
 
   stop(): void {
@@ -133,21 +127,53 @@ export class CredentialWatch {
 
   reload(): Promise<void> {
     this.#lastPass = this.#lastPass.then(async () => {
-      for (const state of this.#states) await this.#checkGroup(state);
+      for (const group of this.#groups) await this.#checkGroup(group);
       await this.#readFurther();
     });
     return this.#lastPass;
   }
 
+  certificates(): readonly CertificateStatus[] {
+    const now = this.#options.clock();
+    const inFiles = this.#groups.flatMap((group) =>
+      group.files.flatMap((inUse) =>
+        inUse.certificate === undefined ? [] : [{ ...inUse.certificate, ...outcomeOf(inUse, group) }],
+      ),
+    );
+    const others = this.#further.map((each) => ({ ...each, lastReload: null, lastError: null }));
+    return [...inFiles, ...others].map(
+      ({ name, path, subject, notBefore, notAfter, lastReload, lastError }) => ({
+        name,
+        path,
+        subject,
+        notBefore: new Date(notBefore).toISOString(),
+        notAfter: new Date(notAfter).toISOString(),
+        daysLeft: daysLeft(notAfter, now),
+        lastReload,
+        lastError,
+      }),
+    );
+  }
+
+  keyFiles(): readonly KeyFileStatus[] {
+    return this.#groups.flatMap((group) =>
+      group.files.flatMap((inUse) => {
+        const { name, path, isDocument = false } = inUse.file;
+        const isPem = !isDocument && /-----BEGIN [A-Z ]*(?:CERTIFICATE|PRIVATE KEY)-----/.test(inUse.text);
+        return isPem ? [] : [{ name, path, ...outcomeOf(inUse, group) }];
+      }),
+    );
+  }
+
   async #readFurther(): Promise<void> {
     try {
-      this.#report.further = await this.#options.further();
+      this.#further = await this.#options.further();
     } catch {
       // What cannot be read is told by who reads the cluster with it; its expiry stays the last that was seen.
     }
   }
 
-  async #checkGroup(state: FileGroupState): Promise<void> {
+  async #checkGroup(state: GroupInUse): Promise<void> {
     const issue = await this.#take(state);
     if (issue === undefined || issue === state.lastError) return;
     await this.#options.settle();
@@ -161,7 +187,7 @@ export class CredentialWatch {
     );
   }
 
-  async #take(state: FileGroupState): Promise<string | undefined> {
+  async #take(state: GroupInUse): Promise<string | undefined> {
     const { group, files } = state;
     const readings = await Promise.allSettled(
       files.map(async (inUse) => ({ inUse, text: await this.#text(inUse.file) })),
@@ -183,7 +209,7 @@ export class CredentialWatch {
       const now = this.#options.clock();
       for (const { inUse, text } of read) {
         if (inUse.differs) inUse.lastReload = now;
-        Object.assign(inUse, { text, differs: false });
+        Object.assign(inUse, { text, certificate: certificateIn({ ...inUse.file, text }), differs: false });
       }
       state.lastError = undefined;
       if (group.isOnlyChecked === true) return undefined;
@@ -207,85 +233,24 @@ export class CredentialWatch {
   }
 }
 
-function differing({ files }: FileGroupState): readonly string[] {
+function differing({ files }: GroupInUse): readonly string[] {
   return files.flatMap(({ file, differs }) => (differs ? [file.path] : []));
 }
 
-export class CredentialFileReport implements CredentialFiles {
-  readonly #states: () => readonly FileGroupState[];
-  readonly #clock: () => number;
-  further: readonly ExpiringCertificate[] = [];
-  /** By the text they were read from: parsing one takes 0.2 ms, and anybody may ask `/readyz`, which looks at all. */
-  #parsed = new Map<string, ExpiringCertificate>();
-
-  constructor(states: () => readonly FileGroupState[], clock: () => number) {
-    this.#states = states;
-    this.#clock = clock;
-  }
-
-  certificates(): readonly CertificateStatus[] {
-    const now = this.#clock();
-    const found: (readonly [Outcome, ExpiringCertificate])[] = [
-      ...this.#certificateFiles(),
-      ...this.further.map((credential) => [readEachTime, credential] as const),
-    ];
-    return found.map(([outcome, { name, path, subject, notBefore, notAfter }]) => ({
-      name,
-      path,
-      subject,
-      notBefore: new Date(notBefore).toISOString(),
-      notAfter: new Date(notAfter).toISOString(),
-      daysLeft: daysLeft(notAfter, now),
-      ...outcomeOf(outcome),
-    }));
-  }
-
-  keyFiles(): readonly KeyFileStatus[] {
-    return this.#files().flatMap(({ file: { name, path, isDocument = false }, text, outcome }) =>
-      !isDocument && (holds(text, 'CERTIFICATE') || holds(text, 'PRIVATE KEY'))
-        ? []
-        : [{ name, path, ...outcomeOf(outcome) }],
-    );
-  }
-
-  #certificateFiles(): readonly (readonly [Outcome, ExpiringCertificate])[] {
-    const parsed = new Map<string, ExpiringCertificate>();
-    const found = this.#files().flatMap(({ file, text, outcome }) => {
-      if (file.isDocument === true || !holds(text, 'CERTIFICATE')) return [];
-      const key = `${file.name} ${file.path} ${text}`;
-      const certificate = this.#parsed.get(key) ?? firstToEnd({ ...file, text });
-      parsed.set(key, certificate);
-      return [[outcome, certificate] as const];
-    });
-    this.#parsed = parsed;
-    return found;
-  }
-
-  #files() {
-    return this.#states().flatMap(({ files, lastError }) =>
-      files.map(({ file, text, lastReload, differs }) => ({
-        file,
-        text,
-        // One invalid file keeps every changed file out of use; all others stay in use.
-        outcome: { lastReload, lastError: differs ? lastError : undefined },
-      })),
-    );
-  }
-}
-
-type Outcome = Pick<FileInUse, 'lastReload'> & Pick<FileGroupState, 'lastError'>;
-
-const readEachTime: Outcome = { lastReload: undefined, lastError: undefined };
-
-function outcomeOf({ lastReload, lastError }: Outcome): Pick<CertificateStatus, 'lastReload' | 'lastError'> {
+/** One invalid file keeps every changed file out of use; all others stay in use. */
+function outcomeOf(
+  { differs, lastReload }: FileInUse,
+  { lastError }: GroupInUse,
+): Pick<CertificateStatus, 'lastReload' | 'lastError'> {
   return {
     lastReload: lastReload === undefined ? null : new Date(lastReload).toISOString(),
-    lastError: lastError ?? null,
+    lastError: differs ? (lastError ?? null) : null,
   };
 }
 
-function holds(text: string, label: 'CERTIFICATE' | 'PRIVATE KEY'): boolean {
-  return new RegExp(`-----BEGIN [A-Z ]*${label}-----`).test(text);
+function certificateIn({ isDocument = false, ...file }: WatchedFile): ExpiringCertificate | undefined {
+  const hasCertificate = !isDocument && /-----BEGIN [A-Z ]*CERTIFICATE-----/.test(file.text);
+  return hasCertificate ? firstToEnd(file) : undefined;
 }
 
 /** A chain is worth nothing from the day its first certificate ends; of a bundle it is the one to see to first. */

@@ -141,7 +141,7 @@ async function start(
   opened.push(() => traffic.deadlines.stop());
   const metrics = new RouterMetrics(config, {
     table: () => receiver.current(),
-    credentialFiles: credentialWatch.status,
+    credentialFiles: credentialWatch,
     embeddedSync: () => embeddedSync?.status(),
     inFlight: (id) => load.inFlight(id),
     retryBudget: () => retryBudget.left,
@@ -268,7 +268,7 @@ async function start(
     load,
     health: servers?.health,
     routingTable: receiver,
-    credentialFiles: credentialWatch.status,
+    credentialFiles: credentialWatch,
     embeddedSync: embeddedSync?.status,
     // Under the ID that the sync job knows the server by.
     advertised: () => advertisedServer({ ...config, serverId: localServerId?.() }, listeningPort),
