@@ -48,8 +48,6 @@ export interface Explanation {
     /** Minor versions; `unknown` where that of a server is not known. */
     readonly preferred: string;
     readonly responding: string;
-    /** IDs of the servers of it that could respond. */
-    readonly serverIds: readonly string[];
   };
   /** What a reader might otherwise overlook. */
   readonly notes: readonly string[];
@@ -178,10 +176,9 @@ function versionInsteadOf(
   const responding = [{ minor: asked, reachable: candidates }, ...versions.others].find(({ reachable }) =>
     reachable.some(({ id }) => healthOf?.(id) !== 'unhealthy'),
   );
-  const { minor = 'unknown', reachable = [] } = responding ?? {};
+  const { minor = 'unknown' } = responding ?? {};
   if (responding === undefined || minor === preferred) return {};
-  const serverIds = reachable.map(({ id }) => id);
-  return { versionInstead: { preferred, responding: minor, serverIds } };
+  return { versionInstead: { preferred, responding: minor } };
 }
 
 function explained(

@@ -184,18 +184,12 @@ async function readSnapshot(
     },
   );
   const { table } = input;
-  const {
-    serverId,
-    routing: { preferredVersion },
-  } = options;
+  const { serverId } = options;
   const isKnown = serverId === undefined || table.server(serverId) !== undefined;
   const known = table.servers.map(({ id }) => id).join(', ');
   const unknown = isKnown ? [] : [`--server-id: the snapshot has no server ${serverId}; it has ${known}`];
   if (issues.length > 0 || !isKnown) throw new CommandFailure(2, [...issues, ...unknown]);
-  const isNamed = /^\d/.test(preferredVersion);
-  const isThere = !isNamed || table.servers.some(({ minor }) => minor === preferredVersion);
-  const note = `no server of the snapshot is of version ${preferredVersion}: the next one is preferred`;
-  return explainerBy(table, [...input.notes, ...(isThere ? [] : [note])], options);
+  return explainerBy(table, input.notes, options);
 }
 
 function explainerBy(
@@ -220,43 +214,38 @@ function explainerBy(
  * results in `{"line":…,"error":…}` and exit code 1 at the end; the lines after it are explained all the same.
  */
 async function explainLines(context: CommandContext, explain: Explainer['explain']): Promise<ExitCode> {
-  let number = 0;
-  let failed = false;
   const explainLine = async (text: string): Promise<object> => {
     const request = v.safeParse(requestLine, text);
-    if (request.success) {
-      try {
-        return { ...(await explain(request.output)), notes: undefined, trace: undefined };
-      } catch (error) {
-        // A router that could not be asked, which has a cause, cannot be asked about the next one either.
-        if (!(error instanceof CommandFailure) || error.cause !== undefined) throw error;
-        failed = true;
-        return { line: number, error: error.message };
-      }
-    }
-    failed = true;
-    return { line: number, error: request.issues[0].message };
-  };
-  const explainAll = async (lines: readonly string[]): Promise<void> => {
-    let output = '';
+    if (!request.success) return { error: request.issues[0].message };
     try {
-      for (const text of lines) {
-        number += 1;
-        if (text.trim() !== '') output += `${JSON.stringify(await explainLine(text))}\n`;
-      }
-    } finally {
-      await context.writeOutput(output);
+      return { ...(await explain(request.output)), notes: undefined, trace: undefined };
+    } catch (error) {
+      // A router that could not be asked, which has a cause, cannot be asked about the next one either.
+      if (!(error instanceof CommandFailure) || error.cause !== undefined) throw error;
+      return { error: error.message };
     }
   };
+  let line = 0;
+  let exitCode: ExitCode = 0;
+  for await (const text of linesOf(context.stdin)) {
+    line += 1;
+    if (text.trim() === '') continue;
+    const shown = await explainLine(text);
+    if ('error' in shown) exitCode = 1;
+    await context.writeOutput(`${JSON.stringify('error' in shown ? { line, ...shown } : shown)}\n`);
+  }
+  return exitCode;
+}
+
+async function* linesOf(input: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   let rest = '';
-  for await (const chunk of context.stdin) {
+  for await (const chunk of input) {
     const lines = `${rest}${decoder.decode(chunk, { stream: true })}`.split('\n');
     rest = lines.pop() ?? '';
-    await explainAll(lines);
+    yield* lines;
   }
-  await explainAll([rest]);
-  return failed ? 1 : 0;
+  yield rest;
 }
 
 /** Headers change nothing: the reroute mark counts only from a verified peer. */
