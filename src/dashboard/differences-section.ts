@@ -7,8 +7,8 @@ import type {
   ServedComparison,
 } from '../own-paths/status/status-schema.ts';
 import { compareNames } from '../runtime/compare-names.ts';
-import { displayName, type Hostnames } from './wording/display-names.ts';
-import { count, icon, type Markup, resourceMarkup, scrolling, versionMarkup } from './wording/markup.ts';
+import { count, displayName, type Hostnames } from './wording/display-names.ts';
+import { icon, type Markup, resourceMarkup, scrolling, versionMarkup } from './wording/markup.ts';
 
 /** Servers of a column that are named in its head; of more only their number is, and their names can be unfolded. */
 const namedInHead = 1;

@@ -1,5 +1,5 @@
 import { html, raw } from 'hono/html';
-import { countDiffering, isUsable } from '../own-paths/status/router-status.ts';
+import { countDiffering } from '../own-paths/status/router-status.ts';
 import { clientScript, clientStyle } from './client-assets.ts';
 import { differencesSection, unchangedDifferences } from './differences-section.ts';
 import { type Explained, explainSection, explanationMarkup } from './explain-section.ts';
@@ -10,9 +10,8 @@ import type { PageState } from './page-state.ts';
 import { serversSection } from './servers-section.ts';
 import { summarySection } from './summary-section.ts';
 import { unserved, unservedSection } from './unserved.ts';
-import { nextStop, upgradeProgress } from './upgrade-progress.ts';
-import { headline, upgradeSection } from './upgrade-section.ts';
-import { upgradeState } from './upgrade-state.ts';
+import { headline, nextStop, upgradeOf } from './upgrade.ts';
+import { upgradeSection } from './upgrade-section.ts';
 import { hostnamesOf, versionColours } from './wording/display-names.ts';
 import type { Markup } from './wording/markup.ts';
 
@@ -67,11 +66,9 @@ export function liveFragment(
 function liveParts(state: PageState, knownGeneration: number | undefined) {
   const { status, history, now } = state;
   const hostnames = hostnamesOf(status);
-  const upgrade = upgradeState(status);
+  const upgrade = upgradeOf(status, history?.timeline);
   const without = unserved(status);
-  const away = status.servers.filter((server) => !isUsable(server));
-  const progress = upgradeProgress(upgrade, history?.timeline ?? []);
-  const next = nextStop(progress, status, hostnames);
+  const next = nextStop(upgrade, status, hostnames);
   const colourOf = versionColours([
     ...upgrade.shares.map(({ version }) => version),
     ...(history?.versions.map(({ version }) => version) ?? []),
@@ -94,8 +91,8 @@ function liveParts(state: PageState, knownGeneration: number | undefined) {
   return {
     overview: html`<div id="overview" data-now="${now}" data-generation="${status.snapshot?.generation ?? ''}">
 ${unservedSection(without, status)}
-${upgradeSection(state, { upgrade, hostnames, progress, next, without, away }, colourOf)}
-${summarySection(state, headline(upgrade, progress, away.length), hostnames)}
+${upgradeSection(state, upgrade, next, without, hostnames, colourOf)}
+${summarySection(state, headline(upgrade), hostnames)}
 ${sections.map(([, , section]) => section)}
 </div>`,
     navigation: html`<ul id="sections" class="sections">${listed

@@ -1,16 +1,13 @@
 import { html } from 'hono/html';
 import { compareServerVersions, minorVersion } from '../apimachinery/server-version.ts';
 import type { HistoryView } from '../own-paths/history/history-view.ts';
-import { isUsable, respondingVersion } from '../own-paths/status/router-status.ts';
-import type { RouterStatus } from '../own-paths/status/status-schema.ts';
+import { isUsable, type ListedServer, respondingVersion } from '../own-paths/status/router-status.ts';
 import { compareNames } from '../runtime/compare-names.ts';
 import { numberCell } from './history/traffic-section.ts';
 import type { PageState } from './page-state.ts';
-import type { NextStop } from './upgrade-progress.ts';
+import type { NextStop } from './upgrade.ts';
 import { displayName, type Hostnames } from './wording/display-names.ts';
 import { age, badge, type Markup, stackingTable, versionMarkup } from './wording/markup.ts';
-
-type ListedServer = RouterStatus['servers'][number];
 
 interface Marks {
   /** Minor version that writes, or requests for what differs, go to; `undefined`: to any. */

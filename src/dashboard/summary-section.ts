@@ -3,8 +3,8 @@ import type { RouterStatus } from '../own-paths/status/status-schema.ts';
 import { firstExpiry } from '../own-paths/status/status-sources.ts';
 import { compareNames } from '../runtime/compare-names.ts';
 import type { PageState } from './page-state.ts';
-import { displayName, type Hostnames, withDisplayNames } from './wording/display-names.ts';
-import { age, badge, count, type Markup, timeOfDay } from './wording/markup.ts';
+import { count, displayName, type Hostnames, withDisplayNames } from './wording/display-names.ts';
+import { age, badge, type Markup, timeOfDay } from './wording/markup.ts';
 
 /** How the router is doing, in one sentence that is read out when it changes, and in a few facts. */
 export function summarySection(state: PageState, headline: string, hostnames: Hostnames): Markup {

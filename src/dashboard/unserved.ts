@@ -2,7 +2,8 @@ import { html } from 'hono/html';
 import { groupVersionString } from '../apimachinery/group-version.ts';
 import { isUsable } from '../own-paths/status/router-status.ts';
 import type { RouterStatus } from '../own-paths/status/status-schema.ts';
-import { badge, count, type Markup, resourceMarkup } from './wording/markup.ts';
+import { count } from './wording/display-names.ts';
+import { badge, type Markup, resourceMarkup } from './wording/markup.ts';
 
 /** A resource, or a subresource of one, that no healthy server serves. */
 interface UnservedResource {

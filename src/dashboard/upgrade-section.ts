@@ -4,38 +4,35 @@ import type { RouterStatus } from '../own-paths/status/status-schema.ts';
 import { compareNames } from '../runtime/compare-names.ts';
 import type { PageState } from './page-state.ts';
 import type { Unserved } from './unserved.ts';
-import type { NextStop, UpgradeProgress } from './upgrade-progress.ts';
-import type { UpgradeState } from './upgrade-state.ts';
-import { displayName, type Hostnames, shortVersion, type VersionColours } from './wording/display-names.ts';
-import { badge, count, type Markup } from './wording/markup.ts';
+import { headline, type NextStop, type Upgrade } from './upgrade.ts';
+import {
+  count,
+  displayName,
+  type Hostnames,
+  shortVersion,
+  type VersionColours,
+} from './wording/display-names.ts';
+import { badge, type Markup } from './wording/markup.ts';
 import { preferenceText } from './wording/preferred-version-text.ts';
 
 /** Servers that are away and are named; of more only their number is told. */
 const namedAtMost = 5;
 
-/** What the headline of the page depends on, besides the state. */
-export interface UpgradeMoment {
-  readonly upgrade: UpgradeState;
-  readonly hostnames: Hostnames;
-  readonly progress: UpgradeProgress | undefined;
-  readonly next: NextStop | undefined;
-  readonly without: Unserved;
-  /** Servers that no request can be sent to. */
-  readonly away: RouterStatus['servers'];
-}
-
 /** Where the cluster is on its way from version to version, and what can be done next. Empty while no server is known. */
 export function upgradeSection(
   { status, history }: Pick<PageState, 'status' | 'history'>,
-  { upgrade, hostnames, progress, next, without, away }: UpgradeMoment,
+  upgrade: Upgrade,
+  next: NextStop | undefined,
+  without: Unserved,
+  hostnames: Hostnames,
   colourOf: VersionColours,
 ): Markup {
-  const { state, shares, servers, departed } = upgrade;
+  const { state, shares, servers, departed, away } = upgrade;
   if (servers + departed === 0) return html``;
   const preference = preferenceText(status);
-  const differences = differencesText(upgrade, status, without, away.length > 0);
+  const differences = differencesText(upgrade, status, without);
   return html`<section id="upgrade" class="card upgrade ${state}${away.length > 0 ? ' trouble' : ''}" aria-labelledby="upgrade-heading">
-<h2 id="upgrade-heading">${headline(upgrade, progress, away.length)}</h2>
+<h2 id="upgrade-heading">${headline(upgrade)}</h2>
 ${servers === 0 ? '' : bar(upgrade, colourOf)}
 <ul class="shares">${shares.map(
     ({ version, servers: number }) =>
@@ -50,28 +47,7 @@ ${differences === '' ? '' : html`<li>${differences}</li>`}
 </section>`;
 }
 
-/** Where the upgrade stands, or what is wrong, in a line. */
-export function headline(
-  { state, shares, servers, departed }: UpgradeState,
-  progress: UpgradeProgress | undefined,
-  away: number,
-): string {
-  const all = servers + departed;
-  if (progress !== undefined) {
-    const { from, to, done } = progress;
-    return `${shortVersion(from)} → ${shortVersion(to)}: ${done} of ${count(all, 'server')}`;
-  }
-  if (away > 0) return `${away} of ${count(all, 'server')} ${away === 1 ? 'is' : 'are'} not available`;
-  const known = shares.flatMap(({ version }) => (version === undefined ? [] : [shortVersion(version)]));
-  const unknown = shares.find(({ version }) => version === undefined)?.servers ?? 0;
-  const [version] = known;
-  if (version === undefined) return `${count(unknown, 'server')}, of unknown version`;
-  if (state === 'unknown') return `${version}, and ${count(unknown, 'server')} of unknown version`;
-  const those = all === 1 ? 'The server runs' : `All ${all} servers run`;
-  return state === 'differing' ? `${those} ${version}, but they differ` : `${those} ${version}`;
-}
-
-function awayText(away: RouterStatus['servers'], hostnames: Hostnames): Markup {
+function awayText(away: Upgrade['away'], hostnames: Hostnames): Markup {
   const named = [...away]
     .sort((one, other) => compareNames(displayName(one.id, hostnames), displayName(other.id, hostnames)))
     .slice(0, namedAtMost);
@@ -92,14 +68,13 @@ function nextText(next: NextStop, hostnames: Hostnames, hasUse: boolean): Markup
 
 /** What no healthy server serves, and that the feature gate is off, stand elsewhere on the page. */
 function differencesText(
-  { state }: UpgradeState,
+  { state, away }: Upgrade,
   { enabled, served }: RouterStatus,
   without: Unserved,
-  isAnyAway: boolean,
 ): string {
   const unknown = state === 'unknown' ? 'Whether an upgrade is in progress is not known. ' : '';
   const differing = countDiffering(served);
-  if (differing === 0) return isAnyAway ? unknown : `${unknown}Every server serves the same.`;
+  if (differing === 0) return away.length > 0 ? unknown : `${unknown}Every server serves the same.`;
   const isRouted = enabled && !without.everything && without.resources.length === 0;
   const routed = isRouted ? `; requests for ${differing === 1 ? 'it' : 'them'} go to one that does` : '';
   const differs = `${count(differing, 'resource is', 'resources are')} not served by every server${routed}.`;
@@ -109,7 +84,7 @@ function differencesText(
 }
 
 /** Decoration: the list beside it says the same in words. Widths are attributes, since the page allows no style. */
-function bar({ shares, servers }: UpgradeState, colourOf: VersionColours): Markup {
+function bar({ shares, servers }: Upgrade, colourOf: VersionColours): Markup {
   let start = 0;
   const segments = shares.map(({ version, servers: number }) => {
     const x = start;

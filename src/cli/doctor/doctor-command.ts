@@ -1,5 +1,6 @@
 import { stat } from 'node:fs/promises';
 import type * as v from 'valibot';
+import { count } from '../../dashboard/wording/display-names.ts';
 import { routerSettings } from '../../node/configuration/router-settings.ts';
 import { settingsOf } from '../../node/configuration/setting.ts';
 import { file, section, setting, text } from '../../node/configuration/setting-types.ts';
@@ -11,7 +12,7 @@ import { readSnapshotInput } from '../snapshot/snapshot-input.ts';
 import type { Command, GivenArguments } from '../terminal/command.ts';
 import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
 import { jsonText, outputSetting } from '../terminal/structured-text.ts';
-import { countOf, type Line, renderLines, type Style } from '../terminal/styled-text.ts';
+import { type Line, renderLines, type Style } from '../terminal/styled-text.ts';
 import { examineRouter } from './examine-router.ts';
 import { exitCodeOf, type Finding, warning } from './finding.ts';
 import { upgradeFindings } from './upgrade-findings.ts';
@@ -120,7 +121,7 @@ function findingLines({ check, result, message, resources = [] }: Finding): read
 
 function countsLine(findings: readonly Finding[]): Line {
   const { ok = [], warning = [], failed = [] } = Object.groupBy(findings, ({ result }) => result);
-  const text = `${failed.length} failed, ${countOf(warning.length, 'warning')}, ${ok.length} ok`;
+  const text = `${failed.length} failed, ${count(warning.length, 'warning')}, ${ok.length} ok`;
   const style = failed.length > 0 ? 'bad' : warning.length > 0 ? 'warning' : 'good';
   return [{ text, style }];
 }

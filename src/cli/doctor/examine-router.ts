@@ -1,4 +1,5 @@
 import { stat } from 'node:fs/promises';
+import { count } from '../../dashboard/wording/display-names.ts';
 import { parseCertificates, subjectOf } from '../../node/callers/pem-files.ts';
 import type { PemFile, ServeConfig } from '../../node/configuration/serve-config.ts';
 import type { ExpiringCertificate } from '../../node/credentials/credential-watch.ts';
@@ -15,7 +16,6 @@ import { serverIdToBeFound } from '../serve/own-server-id.ts';
 import { readServeInput, type ServeArguments } from '../serve/serve-input.ts';
 import { readSnapshotInput } from '../snapshot/snapshot-input.ts';
 import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
-import { countOf } from '../terminal/styled-text.ts';
 import { type Finding, failed, ok, warning } from './finding.ts';
 import { portFinding, serverFindings } from './server-findings.ts';
 
@@ -204,7 +204,7 @@ async function clusterFindings(config: ServeConfig): Promise<RouterFindings> {
       const message = 'no API server could be read: the router would not become ready';
       return { findings: [failed(check, message), ...unread, ...others], table: undefined };
     }
-    const message = `${countOf(snapshot.servers.length, 'API server')} found`;
+    const message = `${count(snapshot.servers.length, 'API server')} found`;
     return {
       findings: [ok(check, message), ...unread, ...others],
       table: buildRoutingTable(snapshot),

@@ -1,12 +1,12 @@
 import { groupVersionString, parseStorageVersionName } from '../../apimachinery/group-version.ts';
 import { compareServerVersions, minorVersion } from '../../apimachinery/server-version.ts';
 import { compareVersionPriority } from '../../apimachinery/version-priority.ts';
+import { count } from '../../dashboard/wording/display-names.ts';
 import { qualifiedResource } from '../../own-paths/status/router-status.ts';
 import type { ServedSet, Snapshot } from '../../snapshot/format/schema.ts';
 import { policiesOf } from '../../snapshot/routing-table/served-by.ts';
 import { sharedGroupVersions } from '../../sync/shared-objects.ts';
 import { type StoringServer, undecodableVersions } from '../../sync/storage-versions.ts';
-import { countOf } from '../terminal/styled-text.ts';
 import { type Finding, failed, ok, warning } from './finding.ts';
 
 interface Side {
@@ -157,7 +157,7 @@ function schemaFindings(from: Side, to: Side): readonly Finding[] {
     findings.push(
       warning(
         check,
-        `schemas of ${countOf(differing.length, 'resource')} differ: routers send requests for them to servers of one version (--preferred-version); without routers, a write through the other version removes what that does not know`,
+        `schemas of ${count(differing.length, 'resource')} differ: routers send requests for them to servers of one version (--preferred-version); without routers, a write through the other version removes what that does not know`,
         differing.sort(),
       ),
     );
@@ -166,7 +166,7 @@ function schemaFindings(from: Side, to: Side): readonly Finding[] {
     findings.push(
       warning(
         check,
-        `${countOf(unknown.length, 'resource')} cannot be compared, since the schemas are not known: record each side with sync --record, and name its folder`,
+        `${count(unknown.length, 'resource')} cannot be compared, since the schemas are not known: record each side with sync --record, and name its folder`,
         unknown.sort(),
       ),
     );

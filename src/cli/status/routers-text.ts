@@ -1,8 +1,13 @@
-import { type Hostnames, hostnamesOf, withDisplayNames } from '../../dashboard/wording/display-names.ts';
+import {
+  count,
+  type Hostnames,
+  hostnamesOf,
+  withDisplayNames,
+} from '../../dashboard/wording/display-names.ts';
 import type { RouterStatus } from '../../own-paths/status/status-schema.ts';
 import { compareNames } from '../../runtime/compare-names.ts';
 import { durationText } from '../../runtime/duration-text.ts';
-import { countOf, renderLines, type Segment } from '../terminal/styled-text.ts';
+import { renderLines, type Segment } from '../terminal/styled-text.ts';
 import type { Difference, RouterOfServer, RoutersView } from './routers-view.ts';
 import { healthyCount, whoseSnapshot } from './status-text.ts';
 import { headings, labelledTexts, list, narrow, separated, textTable } from './text-table.ts';
@@ -72,7 +77,7 @@ function snapshotCells(status: RouterStatus, now: number): readonly Segment[] {
 
 function notAskedText({ length }: readonly string[]): Segment | undefined {
   if (length === 0) return undefined;
-  const servers = countOf(length, 'further server');
+  const servers = count(length, 'further server');
   return { text: `${servers}: no router address known; name all with --server`, style: 'warning' };
 }
 

@@ -1,8 +1,7 @@
 import { unserved } from '../../dashboard/unserved.ts';
-import { upgradeProgress } from '../../dashboard/upgrade-progress.ts';
-import { headline } from '../../dashboard/upgrade-section.ts';
-import { upgradeState } from '../../dashboard/upgrade-state.ts';
+import { headline, upgradeOf } from '../../dashboard/upgrade.ts';
 import {
+  count,
   displayName,
   type Hostnames,
   hostnamesOf,
@@ -10,7 +9,7 @@ import {
   withDisplayNames,
 } from '../../dashboard/wording/display-names.ts';
 import { preferenceText } from '../../dashboard/wording/preferred-version-text.ts';
-import { countDiffering, countHealthy, isUsable } from '../../own-paths/status/router-status.ts';
+import { countDiffering, countHealthy } from '../../own-paths/status/router-status.ts';
 import type {
   DifferingGroup,
   DifferingRow,
@@ -20,7 +19,7 @@ import type {
 import { firstExpiry } from '../../own-paths/status/status-sources.ts';
 import { compareNames } from '../../runtime/compare-names.ts';
 import { durationText } from '../../runtime/duration-text.ts';
-import { countOf, type Line, renderLines, type Segment, type Style } from '../terminal/styled-text.ts';
+import { type Line, renderLines, type Segment, type Style } from '../terminal/styled-text.ts';
 import { headings, labelledTexts, list, narrow, separated, textTable } from './text-table.ts';
 
 const namedResources = 5;
@@ -41,7 +40,7 @@ export function statusText(status: RouterStatus, now: number, isColored: boolean
         ['Ready:', readiness(status)],
         ['Snapshot:', snapshotLine(status, now)],
         ['Read by:', readByLine(status, now)],
-        ['Servers:', status.servers.length === 0 ? undefined : upgradeLine(status)],
+        ['Servers:', status.servers.length === 0 ? undefined : headline(upgradeOf(status))],
         ['Healthy:', status.servers.length === 0 ? undefined : healthyCount(status)],
         ['Version:', preferenceText(status)],
         ['Down:', unservedLine(status)],
@@ -121,13 +120,6 @@ function readByLine({ embeddedSync }: RouterStatus, now: number): string | undef
   return `this router, by ${source}, last ${durationText(now - Date.parse(lastReadAt))} ago`;
 }
 
-/** As the status page has it, which knows of earlier versions as well. */
-function upgradeLine(status: RouterStatus): string {
-  const upgrade = upgradeState(status);
-  const away = status.servers.filter((server) => !isUsable(server)).length;
-  return headline(upgrade, upgradeProgress(upgrade, []), away);
-}
-
 export function healthyCount({ servers }: RouterStatus): Segment {
   const healthy = countHealthy(servers);
   return { text: `${healthy} of ${servers.length}`, style: healthy < servers.length ? 'bad' : 'good' };
@@ -168,13 +160,13 @@ function styled(text: string, style: Style | undefined): Segment {
 
 function differences(served: ServedComparison): readonly Line[] {
   const { columns, resources, differing } = served;
-  const count = countDiffering(served);
-  if (count === 0) return [[`All servers serve the same ${countOf(resources, 'resource')}.`]];
+  const number = countDiffering(served);
+  if (number === 0) return [[`All servers serve the same ${count(resources, 'resource')}.`]];
   const rows = differing.flatMap(groupRows);
   return [
     ...textTable([headings('RESOURCE', ...columns.map(columnHead)), ...rows.slice(0, shownRows)]),
     ...(rows.length > shownRows
-      ? [[`${count} resources in all: -o json, and the status page, have each`]]
+      ? [[`${number} resources in all: -o json, and the status page, have each`]]
       : []),
   ];
 }

@@ -1,4 +1,4 @@
-import type { Line, Segment } from '../terminal/styled-text.ts';
+import { type Line, type Segment, wrapped } from '../terminal/styled-text.ts';
 
 type Row = readonly Segment[];
 
@@ -32,22 +32,11 @@ export function labelledTexts(
   const shown = rows.flatMap(([label, text]) => (text === undefined ? [] : [{ label, text }]));
   const indent = Math.max(...shown.map(({ label }) => label.length)) + gap;
   return shown.flatMap(({ label, text }) =>
-    wrapped(text, width - indent).map((part, index) => [(index === 0 ? label : '').padEnd(indent), part]),
+    wrapped(textOf(text), width - indent).map((part, index) => [
+      (index === 0 ? label : '').padEnd(indent),
+      typeof text === 'string' ? part : { ...text, text: part },
+    ]),
   );
-}
-
-/** A text in lines of at most `width` characters, broken at spaces where there are any. */
-function wrapped(segment: Segment, width: number): readonly Segment[] {
-  const parts: string[] = [];
-  let rest = textOf(segment);
-  while (rest.length > width) {
-    const space = rest.lastIndexOf(' ', width);
-    const end = space > 0 ? space : width;
-    parts.push(rest.slice(0, end));
-    rest = rest.slice(end).trimStart();
-  }
-  parts.push(rest);
-  return parts.map((part) => (typeof segment === 'string' ? part : { ...segment, text: part }));
 }
 
 export function headings(...texts: readonly string[]): readonly Segment[] {

@@ -1,10 +1,10 @@
 import { readdir } from 'node:fs/promises';
+import { count } from '../../dashboard/wording/display-names.ts';
 import { errorMessage } from '../../runtime/errors.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { SyncLoop, SyncOnceResult } from '../../sync/sync-loop.ts';
 import { type Command, helpHint } from '../terminal/command.ts';
 import { type CommandContext, CommandFailure, type ExitCode } from '../terminal/command-context.ts';
-import { countOf } from '../terminal/styled-text.ts';
 import type { LiveSync, OfflineSync, SyncFlags } from './plan-sync.ts';
 import { syncFlags } from './sync-settings.ts';
 
@@ -75,7 +75,7 @@ async function syncOffline(plan: OfflineSync, context: CommandContext): Promise<
     if (result.kind !== 'accepted') throw new CommandFailure(1, [`${file.file}: ${result.message}`]);
   }
   context.writeError(
-    `wrote ${plan.file.file}: generation ${snapshot.metadata.generation} with ${countOf(snapshot.servers.length, 'server')}\n`,
+    `wrote ${plan.file.file}: generation ${snapshot.metadata.generation} with ${count(snapshot.servers.length, 'server')}\n`,
   );
   // What can be read is written all the same: a bug report may well be about the server that cannot.
   return reportUnread(readings, context) ? 1 : 0;
@@ -151,7 +151,7 @@ async function reportOnce(
   if (record !== undefined) {
     reportUnread(result.readings, context);
     const entries = await readdir(record, { recursive: true, withFileTypes: true });
-    const files = countOf(entries.filter((entry) => entry.isFile()).length, 'file');
+    const files = count(entries.filter((entry) => entry.isFile()).length, 'file');
     context.writeError(`wrote ${files} to ${record}\n`);
   } else if (result.snapshot === undefined)
     context.writeError('error: no server could be read: nothing was made or sent\n');

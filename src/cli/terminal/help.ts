@@ -1,5 +1,6 @@
 import { descriptionOf, type Setting, settingsOf } from '../../node/configuration/setting.ts';
 import type { Command, Example } from './command.ts';
+import { wrapped } from './styled-text.ts';
 
 export type Row = readonly [name: string, description: string];
 
@@ -13,7 +14,7 @@ export function programHelp(
 ): string {
   const all = [...groups.values()].flat();
   return sections([
-    wrapped(description, width, ''),
+    paragraph(description, width),
     ...[...groups].map(([heading, rows]) => `${heading}\n${columns(rows, all, width)}`),
     `Flags:\n${flagText('    --version:', 'Print the version.')}\n${helpFlag}`,
     'Usage:\n  mixed-version-proxy <command> [flags]',
@@ -39,7 +40,7 @@ export function commandHelp(name: string, command: Command, width: number): stri
   );
   flags.set('Flags:', [...(flags.get('Flags:') ?? []), helpFlag]);
   return sections([
-    wrapped(description, width, ''),
+    paragraph(description, width),
     ...(examples.length === 0
       ? []
       : [`Examples:\n${examples.map((example) => exampleText(example, width)).join('\n\n')}`]),
@@ -72,7 +73,7 @@ function settingText(setting: Setting, width: number): string {
 
 /** Flags are too long for a column of their own: each stands above what it does. */
 function flagText(term: string, description: string, width = 80): string {
-  return `${term}\n${wrapped(description, width, ' '.repeat(8))}`;
+  return `${term}\n${paragraph(description, width, ' '.repeat(8))}`;
 }
 
 function columns(rows: readonly Row[], all: readonly Row[], width: number): string {
@@ -80,7 +81,7 @@ function columns(rows: readonly Row[], all: readonly Row[], width: number): stri
   return rows
     .map(
       ([name, description]) =>
-        `  ${name}`.padEnd(first) + wrapped(description, width, ' '.repeat(first)).trimStart(),
+        `  ${name}`.padEnd(first) + paragraph(description, width, ' '.repeat(first)).trimStart(),
     )
     .join('\n');
 }
@@ -89,18 +90,13 @@ function sections(texts: readonly string[]): string {
   return `${texts.join('\n\n')}\n`;
 }
 
-function wrapped(text: string, width: number, indent: string): string {
-  const lines: string[] = [];
-  for (const word of text.split(' ')) {
-    const longer = `${lines.at(-1)} ${word}`;
-    if (lines.length > 0 && longer.length <= width) lines.splice(-1, 1, longer);
-    else lines.push(`${indent}${word}`);
-  }
-  return lines.join('\n');
+function paragraph(text: string, width: number, indent = ''): string {
+  return wrapped(text, width - indent.length)
+    .map((line) => `${indent}${line}`)
+    .join('\n');
 }
 
 /** An example as it can be pasted into a shell. Pure. */
 function exampleText({ comment, line }: Example, width: number): string {
-  const comments = wrapped(comment, width - 4, '').replaceAll(/^/gm, '  # ');
-  return `${comments}\n  mixed-version-proxy ${[line].flat().join(' \\\n      ')}`;
+  return `${paragraph(comment, width, '  # ')}\n  mixed-version-proxy ${[line].flat().join(' \\\n      ')}`;
 }

@@ -25,7 +25,15 @@ function rendered(segment: Segment, isColored: boolean): string {
   return isColored ? styleText(formats[segment.style], text, { validateStream: false }) : text;
 }
 
-/** `1 server`, `2 servers`. Pure. */
-export function countOf(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+/** A text in lines of at most `width` characters, broken at spaces where there are any. Pure. */
+export function wrapped(text: string, width: number): readonly string[] {
+  const lines: string[] = [];
+  let rest = text;
+  while (rest.length > width) {
+    const space = rest.lastIndexOf(' ', width);
+    const end = space > 0 ? space : width;
+    lines.push(rest.slice(0, end));
+    rest = rest.slice(end).trimStart();
+  }
+  return [...lines, rest];
 }

@@ -1,7 +1,7 @@
 import { html } from 'hono/html';
 import type { HistoryView, Traffic } from '../../own-paths/history/history-view.ts';
-import type { VersionColours } from '../wording/display-names.ts';
-import { count, type Markup, nounFor, stackingTable, timeOfDay, versionMarkup } from '../wording/markup.ts';
+import { count, nounFor, type VersionColours } from '../wording/display-names.ts';
+import { type Markup, stackingTable, timeOfDay, versionMarkup } from '../wording/markup.ts';
 
 /** Minutes that the chart has at least. */
 const fewestMinutes = 5;

@@ -1,16 +1,8 @@
 import { html } from 'hono/html';
 import { groupVersionString } from '../../apimachinery/group-version.ts';
 import type { HistoryView, PartlyServed } from '../../own-paths/history/history-view.ts';
-import {
-  age,
-  badge,
-  count,
-  type Markup,
-  nounFor,
-  resourceMarkup,
-  stackingTable,
-  timeOfDay,
-} from '../wording/markup.ts';
+import { count, nounFor } from '../wording/display-names.ts';
+import { age, badge, type Markup, resourceMarkup, stackingTable, timeOfDay } from '../wording/markup.ts';
 
 /** Clients named at once; the others can be unfolded. */
 const namedAtOnce = 3;

@@ -43,3 +43,12 @@ export function versionColours(versions: Iterable<string | null | undefined>): V
   const classes = new Map(known.map((version, index) => [version, shadeOf(index)]));
   return (version) => classes.get(version ?? '') ?? 'no-version';
 }
+
+/** `1 server`, `2 servers`. */
+export function count(number: number, one: string, several?: string): string {
+  return `${number} ${nounFor(number, one, several)}`;
+}
+
+export function nounFor(number: number, one: string, several = `${one}s`): string {
+  return number === 1 ? one : several;
+}

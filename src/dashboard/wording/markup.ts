@@ -40,14 +40,6 @@ export function timeOfDay(at: number): Markup {
   return html`<time datetime="${text}" data-time-of-day>${text.slice(11, 19)} UTC</time>`;
 }
 
-export function count(number: number, one: string, several?: string): string {
-  return `${number} ${nounFor(number, one, several)}`;
-}
-
-export function nounFor(number: number, one: string, several = `${one}s`): string {
-  return number === 1 ? one : several;
-}
-
 /** A resource, or a subresource of one, and where it is. @param place its version, with the group where none stands by */
 export function resourceMarkup(resource: string, subresource: string, place: string): Markup {
   const name = subresource === '' ? resource : `${resource}/${subresource}`;

@@ -1,15 +1,7 @@
-import { type ListedServer, respondingVersion } from '../../own-paths/status/router-status.ts';
+import { respondingVersion } from '../../own-paths/status/router-status.ts';
+import type { RouterStatus } from '../../own-paths/status/status-schema.ts';
 
-interface Preference {
-  readonly enabled: boolean;
-  readonly preferredVersion: {
-    readonly configured: string;
-    readonly minor: string | null;
-    readonly coming: { readonly minor: string; readonly at: string } | null;
-    readonly enforcementDiffers: boolean;
-  };
-  readonly servers: readonly ListedServer[];
-}
+type Preference = Pick<RouterStatus, 'enabled' | 'preferredVersion' | 'servers'>;
 
 /**
  * Which version responds where servers of several versions differ, by what is known of their health: a sentence that

@@ -301,10 +301,7 @@ export function qualifiedResource(storageVersionName: string): string {
   return group === '' ? resource : `${resource}.${group}`;
 }
 
-export type ListedServer = Pick<
-  RouterStatus['servers'][number],
-  'id' | 'local' | 'address' | 'departedAt' | 'version'
-> & { readonly health: { readonly status: string } };
+export type ListedServer = RouterStatus['servers'][number];
 
 /**
  * Whether requests can be sent to it: it is not known to be unhealthy, has not left, and has an address. A server whose
@@ -315,7 +312,7 @@ export function isUsable({ local, address, departedAt, health }: ListedServer): 
   return health.status !== 'unhealthy' && (local || (address !== null && departedAt === null));
 }
 
-export function countHealthy(servers: readonly Pick<ListedServer, 'departedAt' | 'health'>[]): number {
+export function countHealthy(servers: readonly ListedServer[]): number {
   return servers.filter(({ departedAt, health }) => health.status !== 'unhealthy' && departedAt === null)
     .length;
 }
