@@ -38,7 +38,6 @@ import {
   getSnapshot,
   isPushTarget,
   type PushTarget,
-  putRenewal,
   putSnapshot,
   type SnapshotSource,
 } from './snapshot/receiving/snapshot-endpoint.ts';
@@ -101,7 +100,7 @@ export function createOwnApp(
 
 /**
  * The router's own paths (metrics stand beside them), for callers whom an API server authorizes: `v1/snapshot` (GET, PUT),
- * `v1/snapshot/renewal` (PUT), `v1/explain?method=&url=` (GET), `v1/status` (GET), `v1/history` (GET), and the status page
+ * `v1/explain?method=&url=` (GET), `v1/status` (GET), `v1/history` (GET), and the status page
  * (GET), `/` and what its script asks for.
  */
 function ownPaths(
@@ -128,9 +127,6 @@ function ownPaths(
   if (isPushTarget(source)) {
     app.put('/v1/snapshot', signed, tellAddress, ({ var: { inbound } }) =>
       putSnapshot(inbound.body(), source),
-    );
-    app.put('/v1/snapshot/renewal', signed, tellAddress, ({ var: { inbound } }) =>
-      putRenewal(inbound.body(), source),
     );
   }
   app.use(onlyAuthorizedCallers(authorize));

@@ -5,7 +5,7 @@ import { setsText } from '../snapshot/format/packed-snapshot.ts';
 import type { Snapshot } from '../snapshot/format/schema.ts';
 import type { HeldSnapshot } from '../snapshot/receiving/snapshot-endpoint.ts';
 import { partsOfSealed, sealedDigest } from '../snapshot/signing/open-sealed.ts';
-import { type SigningKey, sealRenewal, sealSnapshot } from '../snapshot/signing/seal.ts';
+import { type SigningKey, sealSnapshot } from '../snapshot/signing/seal.ts';
 import type { SyncObserver } from './sync-server.ts';
 import type { SyncTiming } from './timing.ts';
 
@@ -19,9 +19,7 @@ export interface SealedDelivery {
   readonly snapshot: string;
   /** The same for who holds what was delivered before: without the sets of that. `undefined`: nothing was. */
   readonly change: { readonly from: string; readonly snapshot: string } | undefined;
-  /** Compact JWS that makes the snapshot young again; `undefined` before the first renewal. */
-  readonly renewal: string | undefined;
-  /** What a router holds that has accepted both. */
+  /** What a router holds that has accepted it. */
   readonly held: HeldSnapshot;
 }
 
@@ -38,26 +36,7 @@ export async function sealDelivery(
     from: before.sealed.held.digest,
     snapshot: `${partsOfSealed(sealed).jws}\n${await setsText(snapshot.servedSets, before.snapshot.servedSets)}`,
   };
-  return { snapshot, sealed: { snapshot: sealed, change, renewal: undefined, held } };
-}
-
-/** The same snapshot, whose age counts from `now`, milliseconds since the epoch. */
-export async function renewDelivery(
-  { snapshot, sealed }: Delivery,
-  key: SigningKey | undefined,
-  now: number,
-): Promise<Delivery> {
-  const createdAt = new Date(now).toISOString();
-  if (key === undefined || sealed === undefined) {
-    return { snapshot: { ...snapshot, metadata: { ...snapshot.metadata, createdAt } }, sealed: undefined };
-  }
-  const { generation } = snapshot.metadata;
-  const { digest } = sealed.held;
-  const renewal = await sealRenewal({ generation, digest, createdAt }, key);
-  return {
-    snapshot,
-    sealed: { ...sealed, renewal, held: { digest, createdAt: Date.parse(createdAt) } },
-  };
+  return { snapshot, sealed: { snapshot: sealed, change, held } };
 }
 
 export type DeliveryResult =
@@ -71,7 +50,7 @@ export type DeliveryResult =
 
 export interface SnapshotTarget {
   readonly name: string;
-  /** Delivers a snapshot once; only its renewal, if the target already holds the snapshot. A failure is in the result. */
+  /** Delivers a snapshot once. A failure is in the result. */
   put(delivery: Delivery, signal: AbortSignal): Promise<DeliveryResult>;
   /**
    * Asks with a small request whether the target still holds what it has accepted: after a restart, a router may not. One
@@ -123,18 +102,17 @@ export function createPublication(options: PublicationOptions) {
     offer(current);
   }
 
-  async function overtake({ snapshot }: Delivery, held: number): Promise<void> {
+  /** As of now: what a router holds is young again. */
+  function publishAsOfNow({ snapshot }: Delivery, generation = snapshot.metadata.generation): Promise<void> {
+    const createdAt = new Date(clock.now()).toISOString();
+    return publish({ ...snapshot, metadata: { ...snapshot.metadata, generation, createdAt } });
+  }
+
+  function overtake(delivery: Delivery, held: number): Promise<void> {
     overtakes++;
     // Two sync jobs that push to one router overtake each other for ever: the back-off makes that slow.
     overtakeAt = clock.monotonic() + backOffDelay(timing.refusalBackOff, overtakes, clock.random());
-    const createdAt = new Date(clock.now()).toISOString();
-    await publish({ ...snapshot, metadata: { ...snapshot.metadata, generation: held + 1, createdAt } });
-  }
-
-  async function renew(delivery: Delivery): Promise<void> {
-    current = await renewDelivery(delivery, signingKey, clock.now());
-    renewAt = clock.monotonic() + timing.renewal;
-    offer(current);
+    return publishAsOfNow(delivery, held + 1);
   }
 
   return {
@@ -154,7 +132,7 @@ export function createPublication(options: PublicationOptions) {
       if (isHeldElsewhere && current !== undefined && held !== undefined && clock.monotonic() >= overtakeAt) {
         await overtake(current, held);
       } else if (hasRead && current !== undefined && clock.monotonic() >= renewAt) {
-        await renew(current);
+        await publishAsOfNow(current);
       }
       return current?.snapshot;
     },

@@ -36,7 +36,6 @@ async function routerWith(clock: { now(): number }, publicJwk: object) {
       assert.ok(sealed !== undefined);
       try {
         await receiver.accept(sealed.snapshot);
-        if (sealed.renewal !== undefined) await receiver.renew(sealed.renewal);
         return { kind: 'accepted' };
       } catch (error) {
         assert.ok(error instanceof SnapshotError);

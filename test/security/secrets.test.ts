@@ -75,11 +75,7 @@ test('S18: whatever fails, no credential and no key is in a log line or in the b
   await pushText(router.port, `${bearerToken}.${opaqueToken}.${opaqueToken}`);
 
   // The search has shown something only if there was something to be found.
-  for (const message of [
-    'Unauthorized',
-    'A destination did not respond',
-    'A pushed snapshot or renewal was refused',
-  ]) {
+  for (const message of ['Unauthorized', 'A destination did not respond', 'A pushed snapshot was refused']) {
     assert.ok(
       router.logLines.some((line) => line.includes(message)),
       `${message} was not logged:\n${router.logLines.join('')}`,

@@ -11,13 +11,7 @@ import {
   type SnapshotStore,
 } from '../../src/snapshot/receiving/snapshot-store.ts';
 import { type PinnedKeySet, parseSnapshotKeys } from '../../src/snapshot/signing/keys.ts';
-import { type SnapshotRenewal, sealedDigest } from '../../src/snapshot/signing/open-sealed.ts';
-import {
-  generateSigningKey,
-  sealRenewal,
-  sealSnapshot,
-  signingKeyOf,
-} from '../../src/snapshot/signing/seal.ts';
+import { generateSigningKey, sealSnapshot, signingKeyOf } from '../../src/snapshot/signing/seal.ts';
 import { type SnapshotOptions, snapshotOf } from './snapshot-builder.ts';
 
 /** Two keys, both pinned: one that is on its way out, and the next one. */
@@ -84,18 +78,4 @@ export function sealed(
 ): Promise<string> {
   const defaults = { generation, createdAt: at(noon) };
   return sealSnapshot(snapshotOf({ a: paths }, { ...defaults, ...options }), signingKeyOf(key.privateJwk));
-}
-
-/** A renewal of `jws`, made a minute past noon. */
-export async function renewalOf(
-  jws: string,
-  generation: number,
-  changes: Partial<SnapshotRenewal> = {},
-): Promise<string> {
-  const renewal = {
-    generation,
-    digest: await sealedDigest(jws),
-    createdAt: at(noon + minute),
-  };
-  return sealRenewal({ ...renewal, ...changes }, signingKeyOf(old.privateJwk));
 }

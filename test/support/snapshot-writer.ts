@@ -5,6 +5,6 @@ import { createFileSnapshotStore } from '../../src/node/files/file-snapshot-stor
 const [path = '', first = '1'] = process.argv.slice(2);
 const store = createFileSnapshotStore(path);
 for (let number = Number(first); ; number++) {
-  await store.save({ snapshot: `${number}.${String.fromCharCode(97 + (number % 26)).repeat(1_000_000)}` });
+  await store.save(`${number}.${String.fromCharCode(97 + (number % 26)).repeat(1_000_000)}`);
   process.stdout.write(`${number}\n`);
 }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { DurableObjectNamespace } from '../../src/edge/platform/bindings.ts';
-import { storedSnapshotLimit } from '../../src/snapshot/format/limits.ts';
+import { sealedSnapshotLimit } from '../../src/snapshot/format/limits.ts';
 import { sealSnapshot } from '../../src/snapshot/signing/seal.ts';
 import { administrator, startWorkerCluster, type WorkerCluster } from '../support/edge/worker-cluster.ts';
 import { eventually } from '../support/eventually.ts';
@@ -69,7 +69,7 @@ test('a Durable Object refuses what is larger than any snapshot, whatever an iso
     // Read at once: a body that waits does not outlive a connection that the refusal ends.
     const heldText = await held.text();
     const headers = { 'if-match': held.headers.get('etag') ?? '' };
-    const body = 'x'.repeat(storedSnapshotLimit + 1);
+    const body = 'x'.repeat(sealedSnapshotLimit + 1);
     const refused = await stub.fetch('https://snapshot-object/', { method: 'PUT', headers, body });
     assert.equal(refused.status, 413);
     await refused.body?.cancel();

@@ -1,7 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Snapshot } from '../../../src/snapshot/format/schema.ts';
-import { storedSnapshotText } from '../../../src/snapshot/receiving/snapshot-store.ts';
 import { generateSigningKey, sealSnapshot, signingKeyOf } from '../../../src/snapshot/signing/seal.ts';
 
 /** Signs a snapshot with a key made for it and writes what `--snapshot-file` and `--snapshot-keys` name. */
@@ -12,7 +11,7 @@ export async function writeSnapshotFiles(
   const { privateJwk, publicJwk } = await generateSigningKey('ES256');
   const paths = { snapshot: join(directory, 'snapshot'), keys: join(directory, 'snapshot-keys.json') };
   const sealed = await sealSnapshot(snapshot, signingKeyOf(privateJwk));
-  await writeFile(paths.snapshot, storedSnapshotText({ snapshot: sealed }));
+  await writeFile(paths.snapshot, `${sealed}\n`);
   await writeFile(paths.keys, JSON.stringify({ keys: [publicJwk] }));
   return paths;
 }

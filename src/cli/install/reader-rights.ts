@@ -68,7 +68,7 @@ const roles: readonly Role[] = [
   },
   {
     name: 'mixed-version-proxy-push',
-    rules: [ownPaths(['get', 'head', 'put'], 'v1/snapshot', 'v1/snapshot/renewal')],
+    rules: [ownPaths(['get', 'head', 'put'], 'v1/snapshot')],
     subjects: subjectsNamed(syncJobName),
   },
 ];

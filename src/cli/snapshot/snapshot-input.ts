@@ -3,16 +3,10 @@ import type { DocumentIssue } from '../../runtime/validation.ts';
 import { parseSnapshotText } from '../../snapshot/format/parse-snapshot.ts';
 import type { Snapshot } from '../../snapshot/format/schema.ts';
 import { SnapshotError } from '../../snapshot/format/snapshot-error.ts';
-import { parseStoredSnapshotText } from '../../snapshot/receiving/snapshot-store.ts';
-import { buildRoutingTable, renewedTable } from '../../snapshot/routing-table/build-routing-table.ts';
+import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { describeKeysIssue, type PinnedKeySet, parseSnapshotKeys } from '../../snapshot/signing/keys.ts';
-import {
-  openRenewal,
-  openSnapshot,
-  partsOfSealed,
-  sealedDigest,
-} from '../../snapshot/signing/open-sealed.ts';
+import { openSnapshot, partsOfSealed } from '../../snapshot/signing/open-sealed.ts';
 import { type CommandContext, CommandFailure, readInputFile } from '../terminal/command-context.ts';
 
 interface SnapshotInput {
@@ -22,9 +16,8 @@ interface SnapshotInput {
 }
 
 /**
- * Reads a snapshot file to look at: plain JSON, or signed as routers take and store it (the snapshot on two
- * lines, its last renewal on the third). With keys, both signatures must hold; without, only the content of the
- * snapshot is looked at, and the notes say so.
+ * Reads a snapshot file to look at: plain JSON, or signed as routers take and store it. With keys, the signature must hold;
+ * without, only the content of the snapshot is looked at, and the notes say so.
  * @param name the flag or argument that names the file
  * @throws {CommandFailure} exit code 2, one line for each error with its path.
  */
@@ -43,35 +36,18 @@ export async function readSnapshotInput(
     const table = buildRoutingTable(await parse(path, text));
     return { table, notes: ['the snapshot is not signed: no router takes it'] };
   }
-  const { snapshot: sealed, renewal } = parseStoredSnapshotText(text);
-  if (keys !== undefined) return openSealed(path, sealed, renewal, keys);
-  const ignored = renewal === undefined ? '' : ', and its renewal was not looked at';
-  const { jws, sets } = partsOfSealed(sealed);
+  if (keys !== undefined) return openSealed(path, text, keys);
+  const { jws, sets } = partsOfSealed(text);
   return {
     table: buildRoutingTable(await parse(path, payloadText(path, jws), sets)),
-    notes: [`the signature of the snapshot was not checked${ignored}: give --snapshot-keys`],
+    notes: ['the signature of the snapshot was not checked: give --snapshot-keys'],
   };
 }
 
-async function openSealed(
-  path: string,
-  sealed: string,
-  sealedRenewal: string | undefined,
-  keys: PinnedKeySet,
-): Promise<SnapshotInput> {
+async function openSealed(path: string, sealed: string, keys: PinnedKeySet): Promise<SnapshotInput> {
   try {
     const { snapshot, kid } = await openSnapshot(sealed, keys);
-    const table = buildRoutingTable(snapshot);
-    const notes = [`the snapshot is signed with key ${kid}`];
-    if (sealedRenewal === undefined) return { table, notes };
-    const { createdAt, digest } = await openRenewal(sealedRenewal, keys);
-    if (digest !== (await sealedDigest(sealed))) {
-      return { table, notes: [...notes, 'the renewal file next to it is of another snapshot: ignored'] };
-    }
-    return {
-      table: renewedTable(table, createdAt),
-      notes: [...notes, `renewed at ${createdAt}`],
-    };
+    return { table: buildRoutingTable(snapshot), notes: [`the snapshot is signed with key ${kid}`] };
   } catch (cause) {
     if (!(cause instanceof SnapshotError)) throw cause;
     const lines =

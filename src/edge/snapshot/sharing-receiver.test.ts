@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { keys, minute, noon, renewalOf, sealed } from '../../../test/support/snapshot-receiver.ts';
+import { at, keys, minute, noon, sealed } from '../../../test/support/snapshot-receiver.ts';
 import { silentLogger } from '../../runtime/logger.ts';
 import { createAddressPolicy } from '../../snapshot/addresses/address-policy.ts';
 import type { SnapshotReceiverOptions } from '../../snapshot/receiving/receiver.ts';
-import { StoreChangedError, type StoredSnapshot } from '../../snapshot/receiving/snapshot-store.ts';
+import { StoreChangedError } from '../../snapshot/receiving/snapshot-store.ts';
 import { type SharedSnapshotStore, SharingReceiver } from './snapshot-keeping.ts';
 
 /** What receivers share. Writing over what one does not know fails, as with a Durable Object. */
 function sharedPlace() {
-  const place: { stored: StoredSnapshot | undefined; version: number; away: boolean } = {
+  const place: { stored: string | undefined; version: number; away: boolean } = {
     stored: undefined,
     version: 0,
     away: false,
@@ -80,10 +80,10 @@ test('a renewal that another receiver has taken counts here too, and a stored ol
   const two = receiverOn(open());
   await one.accept(jws);
   await two.catchUp();
-  await one.renew(await renewalOf(jws, 3));
+  await one.accept(await sealed(3, ['v1/pods'], { createdAt: at(noon + minute) }));
   await two.catchUp();
   assert.equal(two.current()?.createdAt, noon + minute);
-  place.stored = { snapshot: jws };
+  place.stored = jws;
   place.version++;
   await two.catchUp();
   assert.equal(two.current()?.createdAt, noon + minute);
@@ -92,14 +92,14 @@ test('a renewal that another receiver has taken counts here too, and a stored ol
 test('what was tampered with in the store is not used, and can be replaced by a push', async () => {
   const { place, open } = sharedPlace();
   const jws = await sealed(3);
-  place.stored = { snapshot: `${jws.slice(0, -6)}AAAAAA` };
+  place.stored = `${jws.slice(0, -6)}AAAAAA`;
   place.version = 1;
   const receiver = receiverOn(open());
   await receiver.catchUp();
   assert.equal(receiver.current(), undefined);
   const { result, persisted } = await receiver.accept(jws);
   assert.deepEqual([result, persisted], ['accepted', true]);
-  assert.equal(place.stored?.snapshot, jws);
+  assert.equal(place.stored, jws);
 });
 
 test('while the store is away a push counts in its receiver, and the response says that it was not kept', async () => {

@@ -1,7 +1,7 @@
 import { readText } from '../../runtime/bytes.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import { withDeadline } from '../../runtime/time.ts';
-import { storedSnapshotLimit } from '../../snapshot/format/limits.ts';
+import { sealedSnapshotLimit } from '../../snapshot/format/limits.ts';
 import { SnapshotError } from '../../snapshot/format/snapshot-error.ts';
 import {
   type Acceptance,
@@ -10,11 +10,8 @@ import {
 } from '../../snapshot/receiving/receiver.ts';
 import {
   createMemorySnapshotStore,
-  parseStoredSnapshotText,
   type SnapshotStore,
   StoreChangedError,
-  type StoredSnapshot,
-  storedSnapshotText,
 } from '../../snapshot/receiving/snapshot-store.ts';
 import { isOld } from '../../snapshot/routing-table/routing-table.ts';
 import type { SnapshotConfiguration } from '../configuration/configuration.ts';
@@ -24,7 +21,7 @@ import type { DurableObjectNamespace, WaitUntil } from '../platform/bindings.ts'
 interface TaggedSnapshot {
   readonly tag: string;
   /** `undefined`: nothing is stored. */
-  readonly stored: StoredSnapshot | undefined;
+  readonly stored: string | undefined;
 }
 
 /**
@@ -60,10 +57,6 @@ export class SharingReceiver extends SnapshotReceiver {
 
   override accept(jws: string): Promise<Acceptance> {
     return this.#knowingTheOthers(() => super.accept(jws));
-  }
-
-  override renew(jws: string): Promise<Acceptance> {
-    return this.#knowingTheOthers(() => super.renew(jws));
   }
 
   /** @throws when the store cannot be read */
@@ -116,10 +109,10 @@ function createDurableObjectStore(namespace: DurableObjectNamespace): SharedSnap
     }
     const text =
       response.status === 200 && response.body !== null
-        ? await readText(response.body, storedSnapshotLimit)
+        ? await readText(response.body, sealedSnapshotLimit)
         : undefined;
     if (text === undefined) throw new Error(`the Durable Object responded with status ${response.status}`);
-    return { tag: response.headers.get('etag') ?? nothingStored, stored: parseStoredSnapshotText(text) };
+    return { tag: response.headers.get('etag') ?? nothingStored, stored: text };
   }
 
   return {
@@ -131,7 +124,7 @@ function createDurableObjectStore(namespace: DurableObjectNamespace): SharedSnap
     async save(stored) {
       const headers: Record<string, string> =
         knownTag === nothingStored ? { 'if-none-match': '*' } : { 'if-match': knownTag };
-      const response = await ask({ method: 'PUT', headers, body: storedSnapshotText(stored) });
+      const response = await ask({ method: 'PUT', headers, body: stored });
       await response.body?.cancel();
       if (response.status === 412) throw new StoreChangedError();
       if (response.status !== 204)
@@ -147,7 +140,7 @@ export async function createSnapshotKeeping(
 ) {
   const store = object === undefined ? createIsolateStore() : createDurableObjectStore(object);
   const receiver = new SharingReceiver({ keys: () => keys, addressPolicy, store, logger });
-  if (initial !== undefined) await receiver.adopt({ snapshot: initial.trim() });
+  if (initial !== undefined) await receiver.adopt(initial.trim());
   return { receiver, beforeRequest: createSnapshotRefresh(receiver, logger) };
 }
 

@@ -1,6 +1,6 @@
 import { statusResponse } from '../../apimachinery/status.ts';
 import { readText } from '../../runtime/bytes.ts';
-import { storedSnapshotLimit } from '../../snapshot/format/limits.ts';
+import { sealedSnapshotLimit } from '../../snapshot/format/limits.ts';
 import type { DurableObjectState, SqlStorage } from '../platform/bindings.ts';
 
 /**
@@ -44,11 +44,11 @@ export class StoredText {
   }
 
   async #put(request: Request): Promise<Response> {
-    const text = request.body === null ? '' : await readText(request.body, storedSnapshotLimit);
+    const text = request.body === null ? '' : await readText(request.body, sealedSnapshotLimit);
     if (text === undefined) {
       return statusResponse(
         'RequestEntityTooLarge',
-        `a stored snapshot has at most ${storedSnapshotLimit} characters`,
+        `a stored snapshot has at most ${sealedSnapshotLimit} characters`,
       );
     }
     // No await from here on: nothing can come between the comparison and the write.

@@ -1,18 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { open, readdir, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { storedSnapshotLimit } from '../../snapshot/format/limits.ts';
-import {
-  parseStoredSnapshotText,
-  type SnapshotStore,
-  type StoredSnapshot,
-  storedSnapshotText,
-} from '../../snapshot/receiving/snapshot-store.ts';
+import { sealedSnapshotLimit } from '../../snapshot/format/limits.ts';
+import type { SnapshotStore } from '../../snapshot/receiving/snapshot-store.ts';
 import { replaceFile } from './write-whole-file.ts';
 
 /**
- * Stores the snapshot in one file: the sealed snapshot on two lines, its last renewal on the third. A file with
- * only a sealed snapshot, as `sync --out` writes it, can be copied in its place.
+ * Stores the sealed snapshot in one file, on two lines, as `sync --out` writes it.
  *
  * A save is atomic: the new file is written next to the old one, synced and renamed over it. A crash or a full disk leaves
  * the old or the new file, never a part. Only one process may use a path: `load` deletes temporary files of a crashed
@@ -45,23 +39,23 @@ export function createFileSnapshotStore(path: string, isUnsigned = false): Snaps
         await removeLeftovers(directory, prefix);
         return readStored(path, isUnsigned);
       }),
-    save: (stored) =>
+    save: (sealed) =>
       inTurn(() => {
         const temporaryPath = join(directory, `${prefix}${randomBytes(8).toString('hex')}.tmp`);
-        return replaceFile(path, temporaryPath, storedSnapshotText(stored));
+        return replaceFile(path, temporaryPath, `${sealed}\n`);
       }),
   };
 }
 
-async function readStored(path: string, isUnsigned: boolean): Promise<StoredSnapshot | undefined> {
+async function readStored(path: string, isUnsigned: boolean): Promise<string | undefined> {
   const file = await open(path, 'r').catch(unlessMissing);
   if (file === undefined) return undefined;
   try {
     const { size, uid, mode } = await file.stat();
     if (isUnsigned) requireOwnFile(path, uid, mode);
-    if (size > storedSnapshotLimit)
-      throw new Error(`${path} is larger than ${storedSnapshotLimit} bytes: it is not a snapshot.`);
-    return parseStoredSnapshotText(await file.readFile('utf8'));
+    if (size > sealedSnapshotLimit)
+      throw new Error(`${path} is larger than ${sealedSnapshotLimit} bytes: it is not a snapshot.`);
+    return (await file.readFile('utf8')).trimEnd();
   } finally {
     await file.close();
   }

@@ -198,7 +198,7 @@ const stateCatalogue = {
   ),
   snapshotPushes: counter(
     'mixed_version_proxy_snapshot_pushes_total',
-    'Pushed snapshots and renewals by result: accepted, renewed, unchanged, or the reason of the refusal (Unsigned, UnknownKey, BadSignature, TooLarge, Invalid, NotNewer, InternalError).',
+    'Pushed snapshots by result: accepted, renewed, unchanged, or the reason of the refusal (Unsigned, UnknownKey, BadSignature, TooLarge, Invalid, NotNewer, InternalError).',
     ['result'],
     pushResults,
   ),

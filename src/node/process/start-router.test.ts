@@ -30,7 +30,7 @@ test('a start that fails behind a restored snapshot leaves no connection, probe 
   const directory = await temporaryDirectory(context);
   const file = join(directory, 'snapshot');
   const jws = await sealSnapshot(clusterSnapshot(running), snapshotKey);
-  await createFileSnapshotStore(file).save({ snapshot: jws });
+  await createFileSnapshotStore(file).save(jws);
   const taken = await validateFlags({
     'server-id': ['local'],
     'local-server': [running.local.origin],

@@ -33,9 +33,3 @@ export const snapshotLimits = {
 
 /** Sets and what is signed, in base64url (RFC 4648: 4 characters for 3 bytes), together; a header and a signature. */
 export const sealedSnapshotLimit = Math.ceil((snapshotLimits.bytes * 4) / 3) + 4_096;
-
-/** A renewal holds three short fields. */
-export const sealedRenewalLimit = 4_096;
-
-/** Both as they are stored: three lines and their ends. */
-export const storedSnapshotLimit = sealedSnapshotLimit + sealedRenewalLimit + 6;

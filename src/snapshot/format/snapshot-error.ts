@@ -11,12 +11,12 @@ export type SnapshotErrorCode =
   | 'TooLarge'
   /** The signature holds; the content has errors, all in `issues`. */
   | 'Invalid'
-  /** Not newer than what is held, or a renewal of something that is not held. */
+  /** Not newer than what is held. */
   | 'NotNewer'
   /** The router reads the cluster itself and takes nothing that is pushed. */
   | 'ReadsClusterItself';
 
-/** Why a snapshot, or the renewal of one, was not taken. What was held before is still held. */
+/** Why a snapshot was not taken. What was held before is still held. */
 export class SnapshotError extends CodedError<SnapshotErrorCode> {
   override readonly name = 'SnapshotError';
   /** The errors of the content; empty unless `code` is `Invalid`. */
@@ -31,7 +31,6 @@ export class SnapshotError extends CodedError<SnapshotErrorCode> {
   }
 }
 
-/** @param subject `The snapshot` or `The renewal` */
-export function invalid(subject: string, issues: readonly DocumentIssue[]): SnapshotError {
-  return new SnapshotError('Invalid', `${subject} is invalid: ${describeIssues(issues)}`, { issues });
+export function invalid(issues: readonly DocumentIssue[]): SnapshotError {
+  return new SnapshotError('Invalid', `The snapshot is invalid: ${describeIssues(issues)}`, { issues });
 }

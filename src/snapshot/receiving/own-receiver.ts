@@ -4,8 +4,14 @@ import type { Snapshot } from '../format/schema.ts';
 import { invalid, SnapshotError } from '../format/snapshot-error.ts';
 import { buildRoutingTable } from '../routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../routing-table/routing-table.ts';
-import { type Acceptance, acceptance, type Held, requireRising, SnapshotReceiver } from './receiver.ts';
-import type { StoredSnapshot } from './snapshot-store.ts';
+import {
+  type Acceptance,
+  acceptance,
+  type Held,
+  requireLater,
+  requireRising,
+  SnapshotReceiver,
+} from './receiver.ts';
 
 /**
  * The receiver of a router that reads the cluster itself: the sync job runs in its process and hands its snapshots to
@@ -13,10 +19,6 @@ import type { StoredSnapshot } from './snapshot-store.ts';
  */
 export class OwnSnapshotReceiver extends SnapshotReceiver {
   override accept(_jws: string): Promise<Acceptance> {
-    return this.takeInTurn(refusePush);
-  }
-
-  override renew(_jws: string): Promise<Acceptance> {
     return this.takeInTurn(refusePush);
   }
 
@@ -28,7 +30,7 @@ export class OwnSnapshotReceiver extends SnapshotReceiver {
   acceptOwn(snapshot: Snapshot): Promise<Acceptance> {
     const take = async (): Promise<Acceptance> => {
       const parsed = await parseSnapshot(snapshot);
-      if (!parsed.ok) throw invalid('The snapshot', parsed.issues);
+      if (!parsed.ok) throw invalid(parsed.issues);
       const next = this.acceptable(parsed.snapshot);
       const held = this.held;
       const { generation } = next.metadata;
@@ -37,11 +39,11 @@ export class OwnSnapshotReceiver extends SnapshotReceiver {
         held.table.generation === generation &&
         isSameContent(held.table.snapshot, next);
       if (!isSame) requireRising(generation, held);
-      const table = isSame ? this.renewedTable(held.table, next.metadata) : buildRoutingTable(next);
+      const table = isSame ? requireLater(held.table, next) : buildRoutingTable(next);
       if (table === held?.table && held.persisted) return acceptance('unchanged', table, undefined);
       // In use before it is stored: a busy disk may take a second, and what is lost can be read again.
       if (table !== held?.table) this.use(own(table, false));
-      const persistenceError = await this.save(async () => ({ snapshot: await snapshotText(next) }));
+      const persistenceError = await this.save(() => snapshotText(next));
       this.held = own(table, persistenceError === undefined);
       const result = table === held?.table ? 'unchanged' : isSame ? 'renewed' : 'accepted';
       return acceptance(result, table, persistenceError);
@@ -49,8 +51,8 @@ export class OwnSnapshotReceiver extends SnapshotReceiver {
     return this.takeInTurn(take, 'What this router has read was refused');
   }
 
-  protected override async check({ snapshot }: StoredSnapshot): Promise<Held> {
-    return own(buildRoutingTable(this.acceptable(await openOwnSnapshot(snapshot))), true);
+  protected override async check(stored: string): Promise<Held> {
+    return own(buildRoutingTable(this.acceptable(await openOwnSnapshot(stored))), true);
   }
 }
 
@@ -78,6 +80,6 @@ async function openOwnSnapshot(text: string): Promise<Snapshot> {
     );
   }
   const parsed = await parseSnapshotText(text);
-  if (!parsed.ok) throw invalid('The snapshot', parsed.issues);
+  if (!parsed.ok) throw invalid(parsed.issues);
   return parsed.snapshot;
 }

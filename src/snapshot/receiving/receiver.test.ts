@@ -11,7 +11,6 @@ import {
   ownReceiverWith,
   pinned,
   receiverWith,
-  renewalOf,
   sealed,
 } from '../../../test/support/snapshot-receiver.ts';
 import { silentLogger } from '../../runtime/logger.ts';
@@ -38,8 +37,8 @@ test('a snapshot is taken, stored and announced', async () => {
     persisted: true,
   });
   assert.equal(receiver.current()?.generation, 3);
-  assert.deepEqual(await receiver.sealed(), { snapshot: jws });
-  assert.deepEqual(await store.load(), { snapshot: jws });
+  assert.deepEqual(await receiver.sealed(), jws);
+  assert.deepEqual(await store.load(), jws);
   assert.deepEqual(announced, [receiver.current()]);
 });
 
@@ -57,7 +56,7 @@ test('the same generation with other content is refused, even if it was made lat
   const { receiver } = receiverWith();
   await receiver.accept(await sealed(3));
   await assert.rejects(receiver.accept(await sealed(3, ['batch/v1/jobs'])), { code: 'NotNewer' });
-  const later = await sealed(3, ['v1/pods'], { createdAt: at(noon + minute) });
+  const later = await sealed(3, ['batch/v1/jobs'], { createdAt: at(noon + minute) });
   await assert.rejects(receiver.accept(later), { code: 'NotNewer', message: /other content/ });
   assert.equal(receiver.current()?.createdAt, noon);
 });
@@ -79,7 +78,7 @@ test('the held snapshot signed anew is kept in its new form, so that it outlives
   await receiver.accept(await sealed(3));
   const resealed = await sealed(3, ['v1/pods'], {}, next);
   assert.equal((await receiver.accept(resealed)).result, 'unchanged');
-  assert.deepEqual(await receiver.sealed(), { snapshot: resealed });
+  assert.deepEqual(await receiver.sealed(), resealed);
 
   const restarted = receiverWith({ store, pinnedKeys: await pinned(next.publicJwk) }).receiver;
   await restarted.restore();
@@ -98,8 +97,8 @@ test('sets that are held may be left out, and what is stored and handed on has t
   await receiver.accept(await sealed(3));
   assert.equal((await receiver.accept(change)).result, 'accepted');
   assert.deepEqual(receiver.current()?.snapshot, after);
-  assert.deepEqual(await receiver.sealed(), { snapshot: whole });
-  assert.deepEqual(await store.load(), { snapshot: whole });
+  assert.deepEqual(await receiver.sealed(), whole);
+  assert.deepEqual(await store.load(), whole);
 });
 
 test('a set that the signed part does not name is not kept', async () => {
@@ -107,7 +106,7 @@ test('a set that the signed part does not name is not kept', async () => {
   const other = snapshotOf({ b: ['batch/v1/jobs'] });
   const [jws, sets = ''] = (await sealed(3)).split('\n');
   await receiver.accept(`${jws}\n${sets.slice(0, -1)},${(await setsText(other.servedSets)).slice(1)}`);
-  assert.deepEqual(await receiver.sealed(), { snapshot: `${jws}\n${sets}` });
+  assert.deepEqual(await receiver.sealed(), `${jws}\n${sets}`);
 });
 
 test('a refused snapshot changes nothing: not what is used, not what is stored', async () => {
@@ -133,7 +132,7 @@ test('a refused snapshot changes nothing: not what is used, not what is stored',
     await assert.rejects(receiver.accept(bad), { code });
   }
   assert.equal(receiver.current(), table);
-  assert.deepEqual(await store.load(), { snapshot: jws });
+  assert.deepEqual(await store.load(), jws);
   assert.equal(announced, 0);
 });
 
@@ -147,8 +146,7 @@ test('every refused push is logged with its reason', async () => {
   };
   const { receiver } = receiverWith({ logger });
   await assert.rejects(receiver.accept('{}'));
-  await assert.rejects(receiver.renew('{}'));
-  assert.deepEqual(warnings, ['Unsigned', 'Unsigned']);
+  assert.deepEqual(warnings, ['Unsigned']);
 });
 
 test('a refused push is remembered until one is taken; one that came too late is no error', async () => {
@@ -239,7 +237,7 @@ test('pushes that arrive together are taken one after the other, and the newest 
   const othersHadTime = Promise.withResolvers<void>();
   const store: SnapshotStore = {
     load: async () => undefined,
-    save: async ({ snapshot }) => {
+    save: async (snapshot) => {
       assert.equal(++saving, 1, 'two pushes are being saved at once');
       // The first push is the slowest: without turns it would end last.
       await othersHadTime.promise;
@@ -291,7 +289,7 @@ test('a store that cannot be written does not keep the router on old routes, and
     createdAt: noon,
     persisted: true,
   });
-  assert.deepEqual(await memory.load(), { snapshot: jws });
+  assert.deepEqual(await memory.load(), jws);
 });
 
 test('a listener that fails, or has ended, does not disturb the others', async () => {
@@ -362,7 +360,6 @@ describe('the receiver of a router that reads the cluster itself', () => {
     const jws = await sealSnapshot(generation(1), signingKeyOf(old.privateJwk));
     await assert.rejects(receiver.accept(jws), { code: 'ReadsClusterItself' });
     await assert.rejects(receiver.accept(JSON.stringify(generation(1))), { code: 'ReadsClusterItself' });
-    await assert.rejects(receiver.renew(jws), { code: 'ReadsClusterItself' });
     assert.equal(receiver.current(), undefined);
   });
 
@@ -382,7 +379,7 @@ describe('the receiver of a router that reads the cluster itself', () => {
       signingKeyOf((await generateSigningKey('ES256')).privateJwk),
     );
     const { logger, lines } = recordingLogger();
-    const third = ownReceiverWith({ store: createMemorySnapshotStore({ snapshot: signed }), logger });
+    const third = ownReceiverWith({ store: createMemorySnapshotStore(signed), logger });
     await third.receiver.restore();
     assert.match(String(lines[0]?.fields['err']), /is a signed one/);
   });
@@ -396,13 +393,15 @@ describe('the receiver of a router that reads the cluster itself', () => {
   });
 });
 
-test('a renewal makes the held snapshot young again, which survives a restart', async () => {
-  const { receiver, store } = receiverWith();
-  const jws = await sealed(3);
-  await receiver.accept(jws);
+test('the held snapshot made later is young again, which survives a restart', async () => {
+  const { receiver, store, clock } = receiverWith();
+  await receiver.accept(await sealed(3));
   const before = receiver.current();
-  const renewal = await renewalOf(jws, 3);
-  assert.deepEqual(await receiver.renew(renewal), {
+  clock.now = noon + minute;
+  const whole = await sealed(3, ['v1/pods'], { createdAt: at(noon + minute) });
+  // The sets are held.
+  const renewal = `${whole.split('\n')[0]}\n{}`;
+  assert.deepEqual(await receiver.accept(renewal), {
     result: 'renewed',
     generation: 3,
     createdAt: noon + minute,
@@ -410,80 +409,40 @@ test('a renewal makes the held snapshot young again, which survives a restart', 
   });
   const after = receiver.current();
   assert.equal(after?.createdAt, noon + minute);
+  assert.equal(after?.snapshot, before?.snapshot);
   assert.equal(after?.resource('', 'v1', 'pods'), before?.resource('', 'v1', 'pods'));
-  assert.deepEqual(await store.load(), { snapshot: jws, renewal });
-  assert.equal((await receiver.renew(renewal)).result, 'unchanged');
+  assert.deepEqual(await store.load(), whole);
+  assert.equal((await receiver.accept(renewal)).result, 'unchanged');
 
   const restarted = receiverWith({ store }).receiver;
   await restarted.restore();
   assert.equal(restarted.current()?.createdAt, noon + minute);
-  // Sent again as a whole, the snapshot does not lose what the renewal gave it.
-  assert.equal((await receiver.accept(jws)).createdAt, noon + minute);
 });
 
-test('a renewal holds for a snapshot that was signed anew, because it names the content', async () => {
+test('a renewal may be signed with another key than the snapshot', async () => {
   const { receiver } = receiverWith();
   await receiver.accept(await sealed(3));
-  const resealed = await sealed(3, ['v1/pods'], {}, next);
-  assert.equal((await receiver.renew(await renewalOf(resealed, 3))).result, 'renewed');
+  const later = await sealed(3, ['v1/pods'], { createdAt: at(noon + minute) }, next);
+  assert.equal((await receiver.accept(later)).result, 'renewed');
 });
 
-test('a renewal of anything but exactly what is held is refused', async () => {
-  const { receiver, clock } = receiverWith();
-  const jws = await sealed(3);
-  await assert.rejects(receiver.renew(await renewalOf(jws, 3)), {
-    code: 'NotNewer',
-    message: /no snapshot is held/,
-  });
-  await receiver.accept(jws);
-  const table = receiver.current();
-  const other = await sealed(3, ['batch/v1/jobs']);
-  clock.now = noon + minute;
-  for (const [renewal, code] of [
-    [await renewalOf(jws, 4), 'NotNewer'],
-    [await renewalOf(other, 3), 'NotNewer'],
-    [await renewalOf(jws, 3, { createdAt: at(noon - minute) }), 'NotNewer'],
-    [await renewalOf(jws, 3, { createdAt: at(noon + 10 * minute) }), 'Invalid'],
-    [jws.split('\n')[0] ?? '', 'BadSignature'],
-    ['', 'Unsigned'],
-  ] as const) {
-    await assert.rejects(receiver.renew(renewal), { code });
-  }
-  assert.equal(receiver.current(), table);
-});
-
-test('an old renewal played back revives nothing', async () => {
-  const { receiver, clock } = receiverWith();
-  const jws = await sealed(3);
-  await receiver.accept(jws);
-  const first = await renewalOf(jws, 3);
-  await receiver.renew(first);
+test('an old renewal played back revives nothing, and one from the future is refused', async () => {
+  const { receiver, store, clock } = receiverWith();
+  const [first, second, third] = await Promise.all(
+    [0, 1, 2].map((minutes) => sealed(3, ['v1/pods'], { createdAt: at(noon + minutes * minute) })),
+  );
+  assert.ok(first !== undefined && second !== undefined && third !== undefined);
+  await receiver.accept(first);
   clock.now = noon + 2 * minute;
-  await receiver.renew(await renewalOf(jws, 3, { createdAt: at(noon + 2 * minute) }));
-  await assert.rejects(receiver.renew(first), { code: 'NotNewer' });
-  assert.equal(receiver.current()?.createdAt, noon + 2 * minute);
-});
-
-test('a newer snapshot leaves the renewal of the old one behind', async () => {
-  const { receiver, store } = receiverWith();
-  const jws = await sealed(3);
-  await receiver.accept(jws);
-  await receiver.renew(await renewalOf(jws, 3));
-  const newer = await sealed(4);
-  await receiver.accept(newer);
-  assert.deepEqual(await store.load(), { snapshot: newer });
-  assert.equal(receiver.current()?.createdAt, noon);
-});
-
-test('a stored renewal that cannot be used costs the renewal, not the snapshot', async () => {
-  const jws = await sealed(3);
-  const foreign = await renewalOf(await sealed(4), 4);
-  for (const renewal of ['garbage', foreign]) {
-    const { receiver } = receiverWith({ store: createMemorySnapshotStore({ snapshot: jws, renewal }) });
-    await receiver.restore();
-    assert.equal(receiver.current()?.createdAt, noon);
-    assert.deepEqual(await receiver.sealed(), { snapshot: jws });
-  }
+  await receiver.accept(second);
+  await receiver.accept(third);
+  const table = receiver.current();
+  for (const old of [first, second]) await assert.rejects(receiver.accept(old), { code: 'NotNewer' });
+  const far = await sealed(3, ['v1/pods'], { createdAt: at(noon + 10 * minute) });
+  await assert.rejects(receiver.accept(far), { code: 'Invalid' });
+  assert.equal(receiver.current(), table);
+  assert.equal(table?.createdAt, noon + 2 * minute);
+  assert.deepEqual(await store.load(), third);
 });
 
 test('a restart begins with the last good snapshot, and refuses what is older', async () => {
@@ -513,8 +472,8 @@ test('nothing that was tampered with is restored, and the router starts without 
     save: async () => {},
   };
   for (const [store, message] of [
-    [createMemorySnapshotStore({ snapshot: jws.replace('\n', 'AAAA\n') }), /signature/],
-    [createMemorySnapshotStore({ snapshot: '' }), /not signed/],
+    [createMemorySnapshotStore(jws.replace('\n', 'AAAA\n')), /signature/],
+    [createMemorySnapshotStore(''), /not signed/],
     [unreadable, /EIO/],
   ] as const) {
     const { logger, lines } = recordingLogger();
@@ -530,7 +489,7 @@ test('nothing that was tampered with is restored, and the router starts without 
 });
 
 test('a snapshot that was pushed before the restore is not replaced by the older stored one', async () => {
-  const store = createMemorySnapshotStore({ snapshot: await sealed(3) });
+  const store = createMemorySnapshotStore(await sealed(3));
   const kept: SnapshotStore = { load: store.load, save: async () => {} };
   const { receiver } = receiverWith({ store: kept });
   await receiver.accept(await sealed(5));

@@ -8,13 +8,8 @@ import { invalid, SnapshotError, type SnapshotErrorCode } from '../format/snapsh
 import { buildRoutingTable, renewedTable } from '../routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../routing-table/routing-table.ts';
 import type { PinnedKeySet } from '../signing/keys.ts';
-import {
-  type OpenedSnapshot,
-  openRenewal,
-  openSnapshot,
-  type SnapshotRenewal,
-} from '../signing/open-sealed.ts';
-import { type SnapshotStore, StoreChangedError, type StoredSnapshot } from './snapshot-store.ts';
+import { type OpenedSnapshot, openSnapshot } from '../signing/open-sealed.ts';
+import { type SnapshotStore, StoreChangedError } from './snapshot-store.ts';
 
 export interface SnapshotReceiverOptions {
   /** Asked for each snapshot, so that a reloaded key file counts from then on. */
@@ -57,15 +52,13 @@ export interface Held {
   readonly digest: string;
   /** As it came, without what followed it; empty as `digest`. */
   readonly jws: string;
-  readonly renewal?: string | undefined;
   readonly persisted: boolean;
 }
 
-async function storedFrom({ table, jws, renewal }: Omit<Held, 'persisted'>): Promise<StoredSnapshot> {
+async function sealedText({ table, jws }: Omit<Held, 'persisted'>): Promise<string> {
   // A Worker need not load it with its first request.
   const { setsText } = await import('../format/packed-snapshot.ts');
-  const snapshot = `${jws}\n${await setsText(table.snapshot.servedSets)}`;
-  return renewal === undefined ? { snapshot } : { snapshot, renewal };
+  return `${jws}\n${await setsText(table.snapshot.servedSets)}`;
 }
 
 export function acceptance(
@@ -95,14 +88,18 @@ export function requireRising(generation: number, held: Held | undefined): void 
   );
 }
 
-function requireHeld(held: Held | undefined, renewal: SnapshotRenewal): Held {
-  if (held !== undefined && held.table.generation === renewal.generation && held.digest === renewal.digest) {
-    return held;
-  }
-  const has = held === undefined ? 'no snapshot is held' : `generation ${held.table.generation} is held`;
+/**
+ * The table of a snapshot that is sent again, the same one if it was made at the same time. Made later it is a renewal: it is
+ * young again. An old one that is played back revives nothing.
+ * @throws {SnapshotError} `NotNewer` if it was made earlier
+ */
+export function requireLater(table: RoutingTable, { metadata }: Snapshot): RoutingTable {
+  const renewed = renewedTable(table, metadata.createdAt);
+  if (renewed.createdAt > table.createdAt) return renewed;
+  if (renewed.createdAt === table.createdAt) return table;
   throw new SnapshotError(
     'NotNewer',
-    `The renewal is for generation ${renewal.generation}, ${renewal.digest}; ${has}. Push the snapshot itself.`,
+    `Generation ${table.generation} is held as of a later time; a snapshot of a clock that was set back needs a higher one.`,
   );
 }
 
@@ -186,8 +183,8 @@ export class SnapshotReceiver {
   }
 
   /** The snapshot in use, sealed as it came, to be handed on to another router. `undefined` also when it is not signed. */
-  async sealed(): Promise<StoredSnapshot | undefined> {
-    return this.digest() === undefined || this.held === undefined ? undefined : storedFrom(this.held);
+  async sealed(): Promise<string | undefined> {
+    return this.digest() === undefined || this.held === undefined ? undefined : sealedText(this.held);
   }
 
   /** `OpenedSnapshot.digest` of the snapshot in use; `undefined` when there is none, or it is not signed. */
@@ -208,31 +205,22 @@ export class SnapshotReceiver {
 
   /**
    * Takes a sealed snapshot if its signature and content hold and its generation rises. Sets that are held may be left out
-   * of it, and others may be what differs from those. The held snapshot sent again is `unchanged`, under any valid signature;
-   * other content needs a higher generation, even if it was made later.
+   * of it, and others may be what differs from those. The held snapshot sent again is `unchanged`, under any valid signature,
+   * and with a later time of making `renewed`; other content needs a higher generation.
    * @throws {SnapshotError} with the reason; nothing has changed then.
    */
   accept(sealed: string): Promise<Acceptance> {
     return this.takeInTurn(async () => {
       const { snapshot, digest, jws } = await this.#open(sealed);
       const held = this.held;
-      if (held?.digest === digest) return this.#keep({ ...held, jws });
-      requireRising(snapshot.metadata.generation, held);
-      return this.#replace('accepted', { table: buildRoutingTable(snapshot), digest, jws });
-    });
-  }
-
-  /**
-   * Makes the held snapshot young again, if the renewal is signed, names exactly the held generation and
-   * content, and was made after the last one. A repeated old renewal revives nothing.
-   * @throws {SnapshotError} with the reason; nothing has changed then. `NotNewer`: push the snapshot itself.
-   */
-  renew(jws: string): Promise<Acceptance> {
-    return this.takeInTurn(async () => {
-      const renewal = await openRenewal(jws, this.options.keys());
-      const held = { ...requireHeld(this.held, renewal), renewal: jws };
-      const table = this.renewedTable(held.table, renewal);
-      return table === held.table ? this.#keep(held) : this.#replace('renewed', { ...held, table });
+      if (held?.digest !== digest) {
+        requireRising(snapshot.metadata.generation, held);
+        return this.#replace('accepted', { table: buildRoutingTable(snapshot), digest, jws });
+      }
+      const table = requireLater(held.table, snapshot);
+      return table === held.table
+        ? this.#keep({ ...held, jws })
+        : this.#replace('renewed', { table, digest, jws });
     });
   }
 
@@ -242,14 +230,14 @@ export class SnapshotReceiver {
   }
 
   /**
-   * Takes over what has been stored: the snapshot if it is newer than the one in use, its renewal if that is later. Same
-   * checks as for a push; what fails them changes nothing and is logged. Never rejects.
+   * Takes over what has been stored, if it is newer than what is in use, or made later. Same checks as for a push; what fails
+   * them changes nothing and is logged. Never rejects.
    */
-  adopt(stored: StoredSnapshot): Promise<void> {
+  adopt(stored: string): Promise<void> {
     return this.#adopt(async () => stored);
   }
 
-  #adopt(read: () => Promise<StoredSnapshot | undefined>): Promise<void> {
+  #adopt(read: () => Promise<string | undefined>): Promise<void> {
     return this.#inTurn(async () => {
       try {
         const stored = await read();
@@ -277,7 +265,7 @@ export class SnapshotReceiver {
   protected acceptable(given: Snapshot): Snapshot {
     const { addressPolicy } = this.options;
     const issues = checkAcceptance(given, addressPolicy, this.#now());
-    if (issues.length > 0) throw invalid('The snapshot', issues);
+    if (issues.length > 0) throw invalid(issues);
     const snapshot = withoutRefusedAddresses(given, addressPolicy);
     if (snapshot !== given) {
       this.#logger.info(
@@ -288,49 +276,31 @@ export class SnapshotReceiver {
     return snapshot;
   }
 
-  protected async check(stored: StoredSnapshot): Promise<Held> {
-    const { snapshot, digest, jws } = await this.#open(stored.snapshot);
-    const plain: Held = { table: buildRoutingTable(snapshot), digest, jws, persisted: true };
-    if (stored.renewal === undefined) return plain;
-    try {
-      const renewal = await openRenewal(stored.renewal, this.options.keys());
-      const table = this.renewedTable(requireHeld(plain, renewal).table, renewal);
-      return { ...plain, table, renewal: stored.renewal };
-    } catch (error) {
-      // The snapshot is good without it, only older.
-      this.#logger.warn({ err: error }, 'The stored renewal cannot be used');
-      return plain;
-    }
-  }
-
-  protected renewedTable(
-    table: RoutingTable,
-    { createdAt }: Pick<SnapshotRenewal, 'createdAt'>,
-  ): RoutingTable {
-    const future = futureIssue(createdAt, this.#now());
-    if (future !== undefined) throw invalid('The renewal', [{ path: 'createdAt', message: future }]);
-    const renewed = renewedTable(table, createdAt);
-    if (renewed.createdAt > table.createdAt) return renewed;
-    if (renewed.createdAt === table.createdAt) return table;
-    throw new SnapshotError('NotNewer', 'The renewal was not made after the one that is held.');
+  protected async check(stored: string): Promise<Held> {
+    const { snapshot, digest, jws } = await this.#open(stored);
+    const held = this.held;
+    const table =
+      held?.digest === digest
+        ? renewedTable(held.table, snapshot.metadata.createdAt)
+        : buildRoutingTable(snapshot);
+    return { table, digest, jws, persisted: true };
   }
 
   /** Nothing new to use. Written only if the store does not have it yet, signed in this very way. */
   async #keep(held: Held): Promise<Acceptance> {
-    const isSame = this.held?.jws === held.jws && this.held.renewal === held.renewal;
-    if (isSame && held.persisted) return acceptance('unchanged', held.table, undefined);
-    const persistenceError = await this.save(() => storedFrom(held));
+    if (this.held?.jws === held.jws && held.persisted) return acceptance('unchanged', held.table, undefined);
+    const persistenceError = await this.save(() => sealedText(held));
     this.held = { ...held, persisted: persistenceError === undefined };
     return acceptance('unchanged', held.table, persistenceError);
   }
 
   async #replace(result: 'accepted' | 'renewed', next: Omit<Held, 'persisted'>): Promise<Acceptance> {
-    const persistenceError = await this.save(() => storedFrom(next));
+    const persistenceError = await this.save(() => sealedText(next));
     this.use({ ...next, persisted: persistenceError === undefined });
     return acceptance(result, next.table, persistenceError);
   }
 
-  protected async save(stored: () => Promise<StoredSnapshot>): Promise<string | undefined> {
+  protected async save(stored: () => Promise<string>): Promise<string | undefined> {
     try {
       const { store } = this.options;
       if (store !== undefined) await store.save(await stored());
@@ -380,7 +350,7 @@ export class SnapshotReceiver {
       this.#refusedPush = { code: error.code, message: error.message, at: this.#now() };
     }
     this.options.onPush?.(error instanceof SnapshotError ? error.code : 'InternalError');
-    this.#logger.warn({ err: error }, refused ?? 'A pushed snapshot or renewal was refused');
+    this.#logger.warn({ err: error }, refused ?? 'A pushed snapshot was refused');
   }
 
   /** Runs `work` when everything that came before it has ended, well or badly. */

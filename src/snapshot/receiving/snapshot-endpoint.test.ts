@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { minute, noon, receiverWith, renewalOf, sealed } from '../../../test/support/snapshot-receiver.ts';
+import { at, minute, noon, receiverWith, sealed } from '../../../test/support/snapshot-receiver.ts';
 import { sealedDigest } from '../signing/open-sealed.ts';
 import { entityTagOf, getSnapshot, parseEntityTag, sealedMediaType } from './snapshot-endpoint.ts';
 
@@ -12,7 +12,7 @@ test('the tag of a sealed snapshot tells content and lifetime, and changes with 
   const tag = async () => (await getSnapshot(sealedMediaType, receiver)).headers.get('etag') ?? '';
   assert.deepEqual(parseEntityTag(await tag()), { digest, createdAt: noon });
   clock.now = noon + 2 * minute;
-  await receiver.renew(await renewalOf(jws, 1));
+  await receiver.accept(await sealed(1, ['v1/pods'], { createdAt: at(noon + minute) }));
   assert.deepEqual(parseEntityTag(await tag()), { digest, createdAt: noon + minute });
   // The opened snapshot is another representation: it must not carry the same tag.
   assert.equal((await getSnapshot(undefined, receiver)).headers.get('etag'), null);

@@ -1,12 +1,12 @@
 import { type StatusReason, statusResponse } from '../../apimachinery/status.ts';
 import { readText } from '../../runtime/bytes.ts';
-import { sealedRenewalLimit, sealedSnapshotLimit } from '../format/limits.ts';
+import { sealedSnapshotLimit } from '../format/limits.ts';
 import { snapshotText } from '../format/packed-snapshot.ts';
 import { SnapshotError, type SnapshotErrorCode } from '../format/snapshot-error.ts';
 import type { RoutingTable } from '../routing-table/routing-table.ts';
-import type { Acceptance, SnapshotReceiver } from './receiver.ts';
+import type { SnapshotReceiver } from './receiver.ts';
 
-/** Media type of a pushed snapshot or renewal: a compact JWS (RFC 7515 section 9.2.1). */
+/** Media type of a pushed snapshot: a compact JWS (RFC 7515 section 9.2.1). */
 export const sealedMediaType = 'application/jose';
 
 /** The cause, in the Status of a refusal, whose message is the generation that the router holds. */
@@ -38,32 +38,19 @@ export interface SnapshotSource {
   current(): RoutingTable | undefined;
 }
 
-export type PushTarget = Pick<SnapshotReceiver, 'current' | 'accept' | 'renew' | 'sealed' | 'digest'>;
+export type PushTarget = Pick<SnapshotReceiver, 'current' | 'accept' | 'sealed' | 'digest'>;
 
 export function isPushTarget(source: SnapshotSource | PushTarget): source is PushTarget {
   return 'accept' in source;
 }
 
-export function putSnapshot(body: Body, receiver: PushTarget): Promise<Response> {
-  return take(body, sealedSnapshotLimit, receiver, (jws) => receiver.accept(jws));
-}
-
-export function putRenewal(body: Body, receiver: PushTarget): Promise<Response> {
-  return take(body, sealedRenewalLimit, receiver, (jws) => receiver.renew(jws));
-}
-
-async function take(
-  body: Body,
-  limit: number,
-  receiver: PushTarget,
-  accept: (jws: string) => Promise<Acceptance>,
-): Promise<Response> {
-  const text = body === null ? '' : await readText(body, limit);
+export async function putSnapshot(body: Body, receiver: PushTarget): Promise<Response> {
+  const text = body === null ? '' : await readText(body, sealedSnapshotLimit);
   if (text === undefined) {
-    return statusResponse('RequestEntityTooLarge', `more than ${limit} bytes were sent`);
+    return statusResponse('RequestEntityTooLarge', `more than ${sealedSnapshotLimit} bytes were sent`);
   }
   try {
-    const { createdAt, ...rest } = await accept(text.trim());
+    const { createdAt, ...rest } = await receiver.accept(text.trim());
     return Response.json({ ...rest, createdAt: new Date(createdAt).toISOString() });
   } catch (error) {
     if (!(error instanceof SnapshotError)) throw error;
@@ -117,7 +104,7 @@ export async function getSnapshot(accept: string | undefined, source: SnapshotSo
   const body = new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        controller.enqueue(new TextEncoder().encode((await target.sealed())?.snapshot ?? ''));
+        controller.enqueue(new TextEncoder().encode((await target.sealed()) ?? ''));
         controller.close();
       },
     },

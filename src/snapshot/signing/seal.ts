@@ -8,7 +8,6 @@ import {
   importJWK,
   type JWK,
 } from 'jose';
-import { canonicalJson } from '../../runtime/canonical-json.ts';
 import { describeIssues, isJsonObject, parseJsonText } from '../../runtime/validation.ts';
 import { snapshotLimits } from '../format/limits.ts';
 import { headText, setsText } from '../format/packed-snapshot.ts';
@@ -16,7 +15,7 @@ import { parseSnapshot } from '../format/parse-snapshot.ts';
 import type { Snapshot } from '../format/schema.ts';
 import { invalid, SnapshotError } from '../format/snapshot-error.ts';
 import { type PinnedKeySet, parseSnapshotKeys, type SnapshotAlgorithm, snapshotAlgorithms } from './keys.ts';
-import { readRenewal, type SnapshotRenewal, sealedRenewalType, sealedSnapshotType } from './open-sealed.ts';
+import { sealedSnapshotType } from './open-sealed.ts';
 
 /**
  * Seals a snapshot: a compact JWS of it without its sets, and the sets on a line of their own behind it. What is signed names
@@ -34,7 +33,7 @@ import { readRenewal, type SnapshotRenewal, sealedRenewalType, sealedSnapshotTyp
  */
 export async function sealSnapshot(given: Snapshot, key: SigningKey): Promise<string> {
   const parsed = await parseSnapshot(given);
-  if (!parsed.ok) throw invalid('The snapshot', parsed.issues);
+  if (!parsed.ok) throw invalid(parsed.issues);
   const { snapshot } = parsed;
   const head = await headText(snapshot);
   const sets = await setsText(snapshot.servedSets);
@@ -43,11 +42,6 @@ export async function sealSnapshot(given: Snapshot, key: SigningKey): Promise<st
     throw new SnapshotError('TooLarge', `The snapshot is larger than ${snapshotLimits.bytes} bytes.`);
   }
   return `${await signPayload(head, sealedSnapshotType, key)}\n${sets}`;
-}
-
-/** Signs a renewal as a compact JWS. @throws {SnapshotError} `Invalid`, for what no receiver would take. */
-export async function sealRenewal(given: SnapshotRenewal, key: SigningKey): Promise<string> {
-  return signPayload(canonicalJson(readRenewal(given)), sealedRenewalType, key);
 }
 
 /** A private key: the sync job signs snapshots with it, an edge router assertions. */

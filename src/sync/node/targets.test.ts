@@ -10,11 +10,11 @@ import { temporaryDirectory } from '../../../test/support/temporary-directory.ts
 import { silentLogger } from '../../runtime/logger.ts';
 import { createAddressPolicy } from '../../snapshot/addresses/address-policy.ts';
 import { SnapshotReceiver } from '../../snapshot/receiving/receiver.ts';
-import { getSnapshot, putRenewal, putSnapshot } from '../../snapshot/receiving/snapshot-endpoint.ts';
+import { getSnapshot, putSnapshot } from '../../snapshot/receiving/snapshot-endpoint.ts';
 import { createMemorySnapshotStore } from '../../snapshot/receiving/snapshot-store.ts';
 import { type PinnedKeySet, parseSnapshotKeys } from '../../snapshot/signing/keys.ts';
 import { generateSigningKey, sealSnapshot, signingKeyOf } from '../../snapshot/signing/seal.ts';
-import { renewDelivery, sealDelivery } from '../deliver.ts';
+import { type Delivery, sealDelivery } from '../deliver.ts';
 import { fileTarget, httpsTarget, previousSnapshot } from './targets.ts';
 
 const old = await generateSigningKey('EdDSA');
@@ -87,12 +87,18 @@ test('a first start, with routers that are not up yet, is warned of no earlier r
 
 const snapshot = snapshotOf({ a: ['v1/pods'] });
 
+function renewed(delivery: Delivery, now: number): Promise<Delivery> {
+  const { metadata, ...rest } = delivery.snapshot;
+  const createdAt = new Date(now).toISOString();
+  return sealDelivery({ ...rest, metadata: { ...metadata, createdAt } }, key, delivery);
+}
+
 async function temporaryFolder(context: TestContext): Promise<string> {
   const folder = await temporaryDirectory(context);
   return folder;
 }
 
-test('writes the sealed snapshot and its renewal, in the form that routers store', async (context) => {
+test('writes the sealed snapshot, in the form that routers store', async (context) => {
   const folder = await temporaryFolder(context);
   const key = signingKeyOf((await generateSigningKey('ES256')).privateJwk);
   const file = join(folder, 'snapshot.jws');
@@ -100,9 +106,6 @@ test('writes the sealed snapshot and its renewal, in the form that routers store
   const delivery = await sealDelivery(snapshot, key);
   assert.deepEqual(await target.put(delivery, signal), { kind: 'accepted' });
   assert.equal(await readFile(file, 'utf8'), `${delivery.sealed?.snapshot}\n`);
-  const renewed = await renewDelivery(delivery, key, Date.now());
-  await target.put(renewed, signal);
-  assert.equal(await readFile(file, 'utf8'), `${renewed.sealed?.snapshot}\n${renewed.sealed?.renewal}\n`);
 });
 
 test('writes plain JSON only on request, readable by its owner only, and leaves no other file', async (context) => {
@@ -156,7 +159,7 @@ async function routerTarget(context: TestContext, router: SetUp, bearerToken?: (
       return Response.json({ kind: 'Status', message: 'Unauthorized', code: 401 }, { status: 401 });
     }
     if (request.method === 'PUT') {
-      return (name === 'snapshot' ? putSnapshot : putRenewal)(request.body, router.receiver);
+      return putSnapshot(request.body, router.receiver);
     }
     const response = await getSnapshot(request.headers.get('accept') ?? undefined, router.receiver);
     return request.method === 'HEAD' ? new Response(null, response) : response;
@@ -188,22 +191,23 @@ test('a HEAD request shows whether a router still holds a snapshot, and that it 
   await target.put(delivery, signal);
   assert.equal(await target.holds(delivery, signal), true);
 
-  const renewed = await renewDelivery(delivery, key, Date.now() + 1000);
-  assert.equal(await target.holds(renewed, signal), false, 'not yet renewed');
-  await target.put(renewed, signal);
-  assert.equal(await target.holds(renewed, signal), true);
+  const later = await renewed(delivery, Date.now() + 1000);
+  assert.equal(later.sealed?.change?.snapshot.split('\n')[1], '{}', 'no set is sent again');
+  assert.equal(await target.holds(later, signal), false, 'not yet renewed');
+  await target.put(later, signal);
+  assert.equal(await target.holds(later, signal), true);
   assert.equal(await target.holds(delivery, signal), true, 'renewed by somebody else');
 
   const other = await sealDelivery(snapshotOf({ b: ['v1/pods'] }, { generation: 2 }), key);
   assert.equal(await target.holds(other, signal), false);
   router.receiver = await newReceiver();
-  assert.equal(await target.holds(renewed, signal), false, 'restarted');
+  assert.equal(await target.holds(later, signal), false, 'restarted');
   assert.deepEqual(log, [
     'HEAD snapshot',
     'PUT snapshot',
     'HEAD snapshot',
     'HEAD snapshot',
-    'PUT snapshot/renewal',
+    'PUT snapshot',
     'HEAD snapshot',
     'HEAD snapshot',
     'HEAD snapshot',

@@ -50,25 +50,24 @@ const checkTimeout = 2_000;
 /** Of a response: a short JSON document, or a Status, which may list a hundred issues. */
 const maximumResponseBytes = 256 * 1024;
 
-/** Pushes to a router over HTTPS: the snapshot, or its renewal if the router already holds the snapshot. */
+const snapshotPath = `${ownPathsPrefix}/v1/snapshot`;
+
+/** Pushes to a router over HTTPS. */
 export function httpsTarget(options: HttpsTargetOptions): HttpsTarget {
   const { url, bearerToken } = options;
-  const snapshotPath = `${ownPathsPrefix}/v1/snapshot`;
-  const renewalPath = `${snapshotPath}/renewal`;
   const client = new HttpsClient({ ...options, origin: url }, { connectTimeout });
   /** Digest of what it has taken last. */
   let taken: string | undefined;
 
   async function send(
     method: 'GET' | 'HEAD' | 'PUT',
-    path: string,
     signal: AbortSignal,
     { body, timeout = pushTimeout, longest = maximumResponseBytes }: SendOptions = {},
   ): Promise<HttpsResponse> {
     const response = await client.ask(
       {
         method,
-        path,
+        path: snapshotPath,
         headers: [
           ...(body === undefined ? ['accept', sealedMediaType] : ['content-type', sealedMediaType]),
           ...(bearerToken === undefined ? [] : ['authorization', `Bearer ${await bearerToken()}`]),
@@ -85,9 +84,9 @@ export function httpsTarget(options: HttpsTargetOptions): HttpsTarget {
     return response;
   }
 
-  async function push(path: string, jws: string, signal: AbortSignal): Promise<DeliveryResult> {
+  async function push(body: string, signal: AbortSignal): Promise<DeliveryResult> {
     try {
-      return resultOf(await send('PUT', path, signal, { body: jws }));
+      return resultOf(await send('PUT', signal, { body }));
     } catch (error) {
       return { kind: 'unreachable', message: errorMessage(error) };
     }
@@ -97,7 +96,7 @@ export function httpsTarget(options: HttpsTargetOptions): HttpsTarget {
   async function pushSnapshot(sealed: SealedDelivery, signal: AbortSignal): Promise<DeliveryResult> {
     const { change, held, snapshot } = sealed;
     const isChange = change !== undefined && change.from === taken;
-    const result = await push(snapshotPath, isChange ? change.snapshot : snapshot, signal);
+    const result = await push(isChange ? change.snapshot : snapshot, signal);
     taken = result.kind === 'accepted' ? held.digest : undefined;
     return isChange && result.kind === 'refused' ? pushSnapshot(sealed, signal) : result;
   }
@@ -109,16 +108,10 @@ export function httpsTarget(options: HttpsTargetOptions): HttpsTarget {
     checksCreationTime: true,
     async put({ sealed }: Delivery, signal) {
       if (sealed === undefined) return { kind: 'refused', message: 'routers accept only signed snapshots' };
-      const { renewal } = sealed;
-      if (renewal === undefined) return pushSnapshot(sealed, signal);
-      const renewed = await push(renewalPath, renewal, signal);
-      if (renewed.kind !== 'newer-held') return renewed;
-      // It does not hold the snapshot: it has started late, or has lost it.
-      const pushed = await pushSnapshot(sealed, signal);
-      return pushed.kind === 'accepted' ? push(renewalPath, renewal, signal) : pushed;
+      return pushSnapshot(sealed, signal);
     },
     async holds({ sealed }, signal) {
-      const response = await send('HEAD', snapshotPath, signal, { timeout: checkTimeout });
+      const response = await send('HEAD', signal, { timeout: checkTimeout });
       if (response.status !== 200 && response.status !== 404) throw unexpected(response);
       const { etag } = response.headers;
       const held = etag === undefined ? undefined : parseEntityTag(etag);
@@ -127,7 +120,7 @@ export function httpsTarget(options: HttpsTargetOptions): HttpsTarget {
       return held.digest === sealed.held.digest && held.createdAt >= sealed.held.createdAt;
     },
     async held(signal) {
-      const response = await send('GET', snapshotPath, signal, { longest: sealedSnapshotLimit });
+      const response = await send('GET', signal, { longest: sealedSnapshotLimit });
       if (response.status === 404) return undefined;
       if (response.status !== 200) throw unexpected(response);
       return response.text;
@@ -167,7 +160,7 @@ export interface FileTargetOptions {
 
 /**
  * Keeps the current snapshot in a file. A reader sees the old or the new one, never a part. A signed file has the form
- * of the routers' own stores, with the last renewal, so that `serve --snapshot-file` accepts it.
+ * of the routers' own stores, so that `serve --snapshot-file` accepts it.
  */
 export function fileTarget({ file, unsigned = false }: FileTargetOptions): SnapshotTarget {
   const store = createFileSnapshotStore(file);
@@ -181,13 +174,13 @@ export function fileTarget({ file, unsigned = false }: FileTargetOptions): Snaps
         if (unsigned || sealed === undefined) {
           const text = `${JSON.stringify(snapshot, null, 2)}\n`;
           await replaceFile(file, `${file}.${randomUUID()}.tmp`, text);
-        } else await store.save(sealed);
+        } else await store.save(sealed.snapshot);
         return { kind: 'accepted' };
       } catch (error) {
         return { kind: 'unreachable', message: errorMessage(error) };
       }
     },
-    held: async () => (unsigned ? undefined : (await store.load())?.snapshot),
+    held: async () => (unsigned ? undefined : store.load()),
   };
 }
 
