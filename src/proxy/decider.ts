@@ -21,7 +21,7 @@ import { type Candidates, type Choice, noCandidates } from './server-choice.ts';
 
 export type Decider = ReturnType<typeof createDecider>;
 
-const gateIsOff: Decision = Object.freeze({
+export const gateIsOff: Decision = Object.freeze({
   decision: 'local',
   reason: 'FeatureGateDisabled',
   candidates: [] as const,

@@ -68,6 +68,18 @@ describe('explaining a request', () => {
     assert.equal(without.reason, 'NoSnapshot');
   });
 
+  it('says that the local server is down where it would be asked, with the gate off, too, and not of what the router serves', () => {
+    const down = { localServerIsDown: true };
+    const isDown = ['no server that could serve it is healthy: unless one is back the response is 503'];
+    assert.deepEqual(explain('GET', '/api/v1/pods', { ...down, enabled: false }).notes, isDown);
+    assert.deepEqual(explain('GET', '/metrics', down).notes, isDown);
+    for (const url of ['/readyz', '/.mixed-version-proxy/v1/status']) {
+      const [note, ...others] = explain('GET', url, down).notes;
+      assert.match(note ?? '', /the router/);
+      assert.deepEqual(others, []);
+    }
+  });
+
   it('leaves aggregated APIs to the aggregator of the local server', () => {
     const { decision, reason } = explain('GET', '/apis/metrics.k8s.io/v1beta1/nodes');
     assert.deepEqual([decision, reason], ['local', 'ExtensionAPIServer']);

@@ -7,7 +7,7 @@ import { decide } from '../routing/decide.ts';
 import type { Decision, DecisionContext, DecisionReason, DecisionStep } from '../routing/decision.ts';
 import type { SnapshotApiService } from '../snapshot/format/schema.ts';
 import type { RoutingServer, RoutingTable } from '../snapshot/routing-table/routing-table.ts';
-import { isLocalServerDown, tableOfKnownServers } from './decider.ts';
+import { gateIsOff, isLocalServerDown, tableOfKnownServers } from './decider.ts';
 import type { RouterSettings } from './options.ts';
 
 export interface RequestToExplain {
@@ -70,69 +70,66 @@ export function explainRequest(
   table: RoutingTable | undefined,
   context: ExplainContext,
 ): Explanation {
+  const { method } = request;
   const target = requestTarget(request.url);
-  const notes = notesOn(request.method, target);
-  const undecided = { candidates: [], notes, trace: [] };
+  const notes: string[] = [];
+  const usual = method.toUpperCase();
+  if (method !== usual) notes.push(`${method} is not ${usual}: methods are case-sensitive`);
+  const ownNote = noteOnOwnPath(target);
+  if (ownNote !== undefined) notes.push(ownNote);
   let requestInfo: RequestInfo;
   try {
-    requestInfo = parseRequestInfo(request.method, target);
+    requestInfo = parseRequestInfo(method, target);
   } catch (error) {
     if (!(error instanceof RequestInfoError)) throw error;
     const { code, message } = error;
+    const undecided = { candidates: [], notes, trace: [] };
     return { requestInfo: null, decision: 'refused', reason: code, message, ...undecided };
   }
-  if (context.enabled === false) {
-    return { requestInfo, decision: 'local', reason: 'FeatureGateDisabled', ...undecided };
+  const { enabled = true, healthOf, localServerIsDown = false } = context;
+  const trace: DecisionStep[] = [];
+  const decision = enabled
+    ? decide(requestInfo, table, {
+        ...context,
+        query: queryOf(target),
+        reroutedByVerifiedPeer: false,
+        trace: (rule, matched, detail) => trace.push({ rule, matched, detail }),
+      })
+    : gateIsOff;
+  const candidates = explained(decision.candidates, healthOf);
+  const versions = versionsOf(decision, healthOf);
+  if (ownNote === undefined) {
+    const apiService = table?.snapshot.apiServices.find(
+      ({ group, version }) => group === requestInfo.apiGroup && version === requestInfo.apiVersion,
+    );
+    const servers = [...candidates, ...(versions.otherVersions ?? [])];
+    notes.push(...outcomeNotes(decision, servers, localServerIsDown, apiService));
   }
-  const decided = {
-    ...context,
-    query: queryOf(target),
-    reroutedByVerifiedPeer: false,
-  };
-  const steps: DecisionStep[] = [];
-  const decision = decide(requestInfo, table, {
-    ...decided,
-    trace: (rule, matched, detail) => steps.push({ rule, matched, detail }),
-  });
   const { decision: kind, reason } = decision;
-  const candidates = explained(decision.candidates, context.healthOf);
-  const others = otherVersionsOf(decision, context);
-  const apiService = table?.snapshot.apiServices.find(
-    ({ group, version }) => group === requestInfo.apiGroup && version === requestInfo.apiVersion,
-  );
-  const isLocalDown = context.localServerIsDown === true;
-  notes.push(
-    ...outcomeNotes(decision, [...candidates, ...(others.otherVersions ?? [])], isLocalDown, apiService),
-  );
+  const inPlaceOf = decision.decision === 'peer' ? decision.inPlaceOf : undefined;
   return {
     requestInfo,
     decision: kind,
     reason,
-    ...(decision.decision === 'peer' && decision.inPlaceOf !== undefined
-      ? { inPlaceOf: decision.inPlaceOf }
-      : {}),
+    ...(inPlaceOf === undefined ? {} : { inPlaceOf }),
     candidates,
-    ...others,
-    ...versionInsteadOf(decision, context),
+    ...versions,
     notes,
-    trace: steps,
+    trace,
   };
 }
 
 /** Served by the router, whatever the API servers have under them. */
 const ownDocuments = /^\/(livez|readyz|healthz)(\/|$)/;
 
-function notesOn(method: string, target: string): string[] {
-  const notes: string[] = [];
-  const usual = method.toUpperCase();
-  if (method !== usual) notes.push(`${method} is not ${usual}: methods are case-sensitive`);
+function noteOnOwnPath(target: string): string | undefined {
   const [path = ''] = target.split('?', 1);
   if (path === ownPathsPrefix || path.startsWith(`${ownPathsPrefix}/`)) {
-    notes.push(`${path} is the router's own: it serves it itself, and sends it nowhere`);
-  } else if (ownDocuments.test(path)) {
-    notes.push(`the router serves ${path} about itself. A server's own is asked for at that server`);
+    return `${path} is the router's own: it serves it itself, and sends it nowhere`;
   }
-  return notes;
+  return ownDocuments.test(path)
+    ? `the router serves ${path} about itself. A server's own is asked for at that server`
+    : undefined;
 }
 
 /** What a decision alone would promise too much of. */
@@ -155,30 +152,24 @@ function outcomeNotes(
     : [];
 }
 
-/** As `ServerChoice` orders them. */
-function otherVersionsOf(
+/** As `ServerChoice` orders and chooses: the first version that has a server which is not unhealthy. */
+function versionsOf(
   decision: Decision,
-  { healthOf }: Pick<ExplainContext, 'healthOf'>,
-): Pick<Explanation, 'otherVersions'> {
-  const versions = decision.decision === 'peer' ? decision.versions : undefined;
-  const others = versions?.others.flatMap(({ reachable }) => reachable) ?? [];
-  return others.length === 0 ? {} : { otherVersions: explained(others, healthOf) };
-}
-
-/** As `ServerChoice` chooses: the first version that has a server which is not unhealthy. */
-function versionInsteadOf(
-  decision: Decision,
-  { healthOf }: Pick<ExplainContext, 'healthOf'>,
-): Pick<Explanation, 'versionInstead'> {
+  healthOf: ExplainContext['healthOf'],
+): Pick<Explanation, 'otherVersions' | 'versionInstead'> {
   if (decision.decision !== 'peer' || decision.versions === undefined) return {};
   const { versions, candidates } = decision;
-  const { preferred = 'unknown', asked } = versions;
-  const responding = [{ minor: asked, reachable: candidates }, ...versions.others].find(({ reachable }) =>
+  const { preferred = 'unknown', asked, others } = versions;
+  const responding = [{ minor: asked, reachable: candidates }, ...others].find(({ reachable }) =>
     reachable.some(({ id }) => healthOf?.(id) !== 'unhealthy'),
   );
   const { minor = 'unknown' } = responding ?? {};
-  if (responding === undefined || minor === preferred) return {};
-  return { versionInstead: { preferred, responding: minor } };
+  const isInstead = responding !== undefined && minor !== preferred;
+  const otherServers = others.flatMap(({ reachable }) => reachable);
+  return {
+    ...(otherServers.length === 0 ? {} : { otherVersions: explained(otherServers, healthOf) }),
+    ...(isInstead ? { versionInstead: { preferred, responding: minor } } : {}),
+  };
 }
 
 function explained(

@@ -8,8 +8,6 @@ import type {
 import type { DecisionContext } from './decision.ts';
 import { comingPreference } from './preferred-version.ts';
 
-/** What a step of a trace says of its rule. */
-
 export function describeLocal(
   servedBy: ServedBy | undefined,
   { serverId, localServerIsDown }: DecisionContext,
