@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { createServer } from 'node:https';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { describe, type TestContext, test } from 'node:test';
@@ -7,11 +8,13 @@ import { setImmediate } from 'node:timers/promises';
 import { connect, type TLSSocket } from 'node:tls';
 import { type Dispatcher, errors, fetch, interceptors, request } from 'undici';
 import { eventually } from '../../../test/support/eventually.ts';
+import { listenOnLoopback } from '../../../test/support/listen-on-loopback.ts';
 import {
   type Peer,
   type PeerIncoming,
   type PeerOutgoing,
   peerName,
+  peerPair,
   servingAuthority,
   startPeer,
 } from '../../../test/support/node-exchange.ts';
@@ -254,6 +257,21 @@ describe('a server that agrees on HTTP/1.1 only', () => {
     const url = `https://127.0.0.1:${peer.port}/`;
     await assert.rejects(request(url, { dispatcher: poolTo(context, peer) }), /did not agree on HTTP\/2/);
     await eventually(() => peer.openConnections() === 0);
+  });
+
+  test('sees the whole handshake of the connection that shows it', async (context) => {
+    const told: string[] = [];
+    const { chain, privateKey } = peerPair;
+    const server = createServer({ cert: chain, key: privateKey, ALPNProtocols: ['http/1.1'] });
+    server.on('secureConnection', () => told.push('connected'));
+    server.on('tlsClientError', ({ message }) => told.push(message));
+    const { port, stop } = await listenOnLoopback(server, 0);
+    context.after(stop);
+    for (let round = 0; round < 5; round++) {
+      await assert.rejects(request(`https://127.0.0.1:${port}/`, { dispatcher: poolTo(context, { port }) }));
+    }
+    await eventually(() => told.length >= 5);
+    assert.deepEqual(told, Array(5).fill('connected'));
   });
 });
 

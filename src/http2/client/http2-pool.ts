@@ -224,8 +224,12 @@ export class Http2Pool extends Dispatcher {
       await this.#openHttp2(socket, inbox);
       return;
     }
-    socket.destroy();
-    if (this.#state === 'destroyed') return;
+    if (this.#state === 'destroyed') {
+      socket.destroy();
+      return;
+    }
+    // This connection is closed, and another one speaks HTTP/1.1. Not at once: the end of the handshake is still to be written.
+    socket.destroySoon();
     const { http1 } = this.#options;
     if (http1 === undefined) throw new Error('the server did not agree on HTTP/2 (ALPN)');
     const dispatcher = http1();

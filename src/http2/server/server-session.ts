@@ -111,9 +111,10 @@ export class ClosedStreams {
   }
 
   receive(streamId: number, bytes: number): void {
-    const left = (this.#givenUp.get(streamId) ?? 0) - bytes;
-    if (left < 0) this.#givenUp.delete(streamId);
-    else this.#givenUp.set(streamId, left);
+    const left = this.#givenUp.get(streamId);
+    if (left === undefined) return;
+    if (left < bytes) this.#givenUp.delete(streamId);
+    else this.#givenUp.set(streamId, left - bytes);
   }
 }
 

@@ -190,7 +190,7 @@ test('a connection that nobody came to use is closed with its destination', asyn
   const leaving = new AbortController();
   const inbound = inboundFromRequest(new Request('https://router/', { signal: leaving.signal }));
   const sending = failureOf(send(transport, peer.destination, inbound));
-  await eventually(() => peer.connections() === 1);
+  await eventually(() => peer.connections() > 0);
   leaving.abort();
   assert.equal((await sending).code, 'ClientGone');
   await shaken.promise;
