@@ -110,7 +110,6 @@ export async function openSession(
       streamWindow: 65_536,
       maximumHeaderLines: 100,
       maximumHeaderBytes: 64 * 1024,
-      maximumRequestHead: 1024 * 1024,
     },
     maximumStreams: 10,
     events: {

@@ -1,7 +1,6 @@
 import type { OnReadOpts } from 'node:net';
 import type { Duplex, Readable } from 'node:stream';
 import type { HeaderLines } from '../fields/header-fields.ts';
-import type { WindowGrowth } from '../frames/flow-control.ts';
 import {
   type ClosedState,
   connectionError,
@@ -31,7 +30,13 @@ import { LeakyBucket } from '../frames/leaky-bucket.ts';
 import { requestBlock } from '../frames/message-heads.ts';
 import { onStream, type ReceivingSession, SessionReceiver } from '../frames/session-receiver.ts';
 import { handleInput, type PieceWriter } from '../sockets/gathered-writes.ts';
-import { ClientStream, RequestUpload, type StreamConnection, type StreamListener } from './client-stream.ts';
+import {
+  type ClientLimits,
+  ClientStream,
+  RequestUpload,
+  type StreamConnection,
+  type StreamListener,
+} from './client-stream.ts';
 
 interface ClientSessionEvents {
   /** Another request may find room: a stream was closed, the server's settings came, or it has read what waited for it. */
@@ -49,26 +54,15 @@ interface SessionSocket extends Duplex {
   destroySoon(): void;
 }
 
-export interface ClientLimits {
-  /** Flow-control window of one stream at its begin, in bytes. Default 65,536. */
-  readonly streamWindow: number;
-  /** How far it grows while its content is taken quickly. Default: to 262,144 bytes. */
-  readonly windowGrowth?: WindowGrowth;
-  /** Lines of all heads of one response together, interim ones included. Default 4,096. */
-  readonly maximumHeaderLines: number;
-  /** Bytes of the same, and of trailers. Default 65,536. */
-  readonly maximumHeaderBytes: number;
-  /** Bytes of the head of a request. Default 1,048,576, or what the server announces if that is less. */
-  readonly maximumRequestHead: number;
-}
-
 export const defaultClientLimits: ClientLimits = {
   streamWindow: 64 * 1024,
   windowGrowth: { maximum: 256 * 1024, hasRoomFor: () => true },
   maximumHeaderLines: 4_096,
   maximumHeaderBytes: 64 * 1024,
-  maximumRequestHead: 1024 * 1024,
 };
+
+/** Bytes of the head of a request, whatever more the server announces. */
+const maximumRequestHead = 1024 * 1024;
 
 export interface ClientSessionOptions {
   /** Dialled with `inbox.onread`, for this session only. */
@@ -274,7 +268,7 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
   get maximumHeadSize(): number {
     const announced = this.serverSettings?.maxHeaderListSize ?? Number.POSITIVE_INFINITY;
     const accepted = announced === Number.POSITIVE_INFINITY ? unannouncedMaximumHead : announced;
-    return Math.min(accepted, this.#options.limits.maximumRequestHead);
+    return Math.min(accepted, maximumRequestHead);
   }
 
   /** Whether a request may be sent; otherwise not before `onRoom`. */
@@ -306,9 +300,7 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
       connection: this,
       listener,
       isHead: method === 'HEAD',
-      receiveWindow: this.#options.limits.streamWindow,
-      windowGrowth: this.#options.limits.windowGrowth,
-      maximumHeaderLines: this.#options.limits.maximumHeaderLines,
+      limits: this.#options.limits,
       sendWindow: settings.initialWindowSize,
       gatheredAt: this.#writes,
     });

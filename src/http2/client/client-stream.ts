@@ -114,6 +114,17 @@ export interface StreamListener {
   fail(error: Error, refused: boolean): void;
 }
 
+export interface ClientLimits {
+  /** Flow-control window of one stream at its begin, in bytes. Default 65,536. */
+  readonly streamWindow: number;
+  /** How far it grows while its content is taken quickly. Default: to 262,144 bytes. */
+  readonly windowGrowth?: WindowGrowth;
+  /** Lines of all heads of one response together, interim ones included. Default 4,096. */
+  readonly maximumHeaderLines: number;
+  /** Bytes of the same, and of trailers. Default 65,536. */
+  readonly maximumHeaderBytes: number;
+}
+
 export interface StreamConnection {
   readonly output: FrameOutput;
   streamClosed(stream: ClientStream, code: number): void;
@@ -125,9 +136,7 @@ interface StreamOptions {
   readonly listener: StreamListener;
   /** A response to HEAD has no content, whatever its Content-Length (RFC 9110 section 9.3.2). */
   readonly isHead: boolean;
-  readonly receiveWindow: number;
-  readonly windowGrowth?: WindowGrowth | undefined;
-  readonly maximumHeaderLines: number;
+  readonly limits: ClientLimits;
   readonly sendWindow: number;
   /** How often the socket was written to before the head was gathered. */
   readonly gatheredAt: number;
@@ -160,8 +169,9 @@ export class ClientStream implements ReceivingStream {
     this.#connection = options.connection;
     this.#listener = options.listener;
     this.#isHead = options.isHead;
-    this.#window = new ReceiveWindow(options.receiveWindow, options.windowGrowth);
-    this.#maximumHeaderLines = options.maximumHeaderLines;
+    const { streamWindow, windowGrowth, maximumHeaderLines } = options.limits;
+    this.#window = new ReceiveWindow(streamWindow, windowGrowth);
+    this.#maximumHeaderLines = maximumHeaderLines;
     this.sendWindow = new SendWindow(options.sendWindow);
   }
 

@@ -1,7 +1,8 @@
 import type { OnReadOpts } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { Dispatcher, errors } from 'undici';
-import { type ClientLimits, ClientSession, ConnectionInbox, defaultClientLimits } from './client-session.ts';
+import { ClientSession, ConnectionInbox, defaultClientLimits } from './client-session.ts';
+import type { ClientLimits } from './client-stream.ts';
 import { DispatchedRequest, RequestHeadTooLargeError } from './dispatched-request.ts';
 
 export interface Http2PoolOptions {

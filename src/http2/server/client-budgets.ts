@@ -46,56 +46,43 @@ interface ClientBudgetOptions {
 
 /** The budgets of one connection. When one is exceeded, methods throw an {Http2Error} with ENHANCE_YOUR_CALM. */
 export class ClientBudgets {
-  readonly #resets: LeakyBucket;
-  readonly #idleFrames = new LeakyBucket(connectionTolerances['idle frames']);
-  readonly #smallData = new LeakyBucket(connectionTolerances['small data']);
-  readonly #windowUpdates = new LeakyBucket(connectionTolerances['window updates']);
+  readonly #buckets: Readonly<Record<Budget, LeakyBucket>>;
   readonly #refusals: LeakyBucket;
   readonly #address: string;
   readonly #addresses: AddressResets | undefined;
 
   constructor({ maximumRefused, isVerified, address, addresses }: ClientBudgetOptions) {
-    this.#resets = new LeakyBucket(isVerified ? verifiedResets : connectionTolerances.resets);
+    this.#buckets = {
+      resets: new LeakyBucket(isVerified ? verifiedResets : connectionTolerances.resets),
+      'idle frames': new LeakyBucket(connectionTolerances['idle frames']),
+      'small data': new LeakyBucket(connectionTolerances['small data']),
+      'window updates': new LeakyBucket(connectionTolerances['window updates']),
+    };
     this.#refusals = new LeakyBucket({ burst: maximumRefused, perSecond: 1 });
     this.#address = address;
     this.#addresses = isVerified ? undefined : addresses;
   }
 
+  /**
+   * Resets are those of the client (CVE-2023-44487), and ours that it caused (CVE-2025-8671): the work done for a stream was
+   * wasted.
+   */
   count(budget: Budget): void {
-    switch (budget) {
-      case 'resets':
-        this.#reset();
-        break;
-      case 'idle frames':
-        if (!this.#idleFrames.add()) throw enhanceYourCalm('too many frames without effect');
-        break;
-      case 'small data':
-        if (!this.#smallData.add()) throw enhanceYourCalm('too many tiny DATA frames');
-        break;
-      case 'window updates':
-        if (!this.#windowUpdates.add()) throw enhanceYourCalm('too many WINDOW_UPDATE frames');
-        break;
+    const now = performance.now();
+    const bucket = this.#buckets[budget];
+    if (!bucket.add(now)) throw enhanceYourCalm(`the budget of ${budget} is exceeded`);
+    if (budget === 'resets' && this.#addresses?.exceeds(this.#address, bucket, now) === true) {
+      throw enhanceYourCalm('too many stream resets from this address');
     }
   }
 
   requested(): void {
-    this.#idleFrames.earn(1);
-    this.#windowUpdates.earn(1);
+    this.#buckets['idle frames'].earn(1);
+    this.#buckets['window updates'].earn(1);
   }
 
   dataSent(bytes: number): void {
-    this.#windowUpdates.earn(updatesForData + Math.floor(bytes / bytesForUpdate));
-  }
-
-  /**
-   * The client reset a stream (CVE-2023-44487), or made us reset it (CVE-2025-8671), which wasted the work done for it.
-   */
-  #reset(): void {
-    const now = performance.now();
-    if (!this.#resets.add(now)) throw enhanceYourCalm('too many stream resets');
-    if (this.#addresses?.exceeds(this.#address, this.#resets, now) === true) {
-      throw enhanceYourCalm('too many stream resets from this address');
-    }
+    this.#buckets['window updates'].earn(updatesForData + Math.floor(bytes / bytesForUpdate));
   }
 
   /** A request was refused because the client exceeded SETTINGS_MAX_CONCURRENT_STREAMS (RFC 9113 section 5.1.2). */

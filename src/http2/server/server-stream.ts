@@ -141,27 +141,7 @@ interface ServerStreamOptions {
  * A request as it was received, and a stream for its response: `incoming` of a fetch handler's bindings, for handlers
  * that need more than the web `Request`. A handler that writes its response here returns `RESPONSE_ALREADY_SENT`.
  */
-export type IncomingStream = Pick<
-  ServerStream,
-  | 'socket'
-  | 'head'
-  | 'held'
-  | 'hasContent'
-  | 'content'
-  | 'isReceived'
-  | 'status'
-  | 'takesContent'
-  | 'isResponseSent'
-  | 'isClosed'
-  | 'writer'
-  | 'follow'
-  | 'respondInterim'
-  | 'respond'
-  | 'write'
-  | 'end'
-  | 'breakOff'
-  | 'closeConnection'
->;
+export type IncomingStream = ServerStream;
 
 /** One request and its response on a connection (RFC 9113 section 5). */
 export class ServerStream implements ReceivingStream, WaitingStream, Holder {
@@ -231,11 +211,11 @@ export class ServerStream implements ReceivingStream, WaitingStream, Holder {
   }
 
   giveUp(): void {
-    this.#resetWith(errorCode.enhanceYourCalm);
+    this.breakOff(errorCode.enhanceYourCalm);
   }
 
   get hasQueuedContent(): boolean {
-    return this.#queued !== undefined && !this.#queued.isEmpty;
+    return this.#queued?.isEmpty === false;
   }
 
   /** The content, for one reader. Destroyed early when the client resets the stream or has its response. */
@@ -357,17 +337,12 @@ export class ServerStream implements ReceivingStream, WaitingStream, Holder {
 
   reset(code: number): void {
     if (this.#isClosed) return;
-    this.#connection.output.reset(this.id, code);
-    this.#close();
+    this.breakOff(code);
     this.#connection.clientCausedReset();
   }
 
   /** Resets the stream (RST_STREAM): the client must not take a part for the whole response. */
-  breakOff(): void {
-    this.#resetWith(errorCode.internalError);
-  }
-
-  #resetWith(code: number): void {
+  breakOff(code: number = errorCode.internalError): void {
     if (this.#isClosed) return;
     this.#connection.output.reset(this.id, code);
     this.#close();

@@ -36,7 +36,7 @@ export class OurClient {
   /** After the last stream it ends by itself then. */
   #mayClose = false;
 
-  constructor(end: ConnectionEnd, limits: Omit<ClientLimits, 'maximumRequestHead'>) {
+  constructor(end: ConnectionEnd, limits: ClientLimits) {
     const inbox = new ConnectionInbox();
     const nothing = (): void => {};
     this.#session = new ClientSession({
@@ -44,7 +44,7 @@ export class OurClient {
       socket: Object.assign(end, { bytesRead: 0 }),
       inbox,
       authority,
-      limits: { ...limits, maximumRequestHead: 1024 * 1024 },
+      limits,
       maximumStreams: 100,
       events: {
         ...{ onRoom: nothing, onSilence: nothing, onDraining: nothing },
