@@ -56,4 +56,3 @@ export {
   sealSnapshot,
   signingKeyOf,
 } from './snapshot/signing/seal.ts';
-export { type TestCluster, type TestClusterOptions, testCluster } from './test-cluster.ts';

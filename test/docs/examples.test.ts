@@ -9,15 +9,22 @@ import { fetchOverMutualTls } from '../../examples/fetch-over-mutual-tls.ts';
 import { createGreeterServer } from '../../examples/http2-server.ts';
 import { createApiServer } from '../../examples/library-middleware.ts';
 import { fetchTransport } from '../../examples/own-transport.ts';
-import { type TestClusterOptions, testCluster } from '../../src/index.ts';
+import { buildRoutingTable } from '../../src/index.ts';
 import { askHttp2, http2Client } from '../support/node-clients.ts';
 import { credentials, startPeer } from '../support/node-exchange.ts';
 import { servingTls } from '../support/node-server.ts';
+import { snapshotOf } from '../support/snapshot-builder.ts';
 
 const get = (path: string) => new Request(`https://router.example${path}`);
 
-const jobs = ['batch/v1/jobs'];
-const withCronJobs = [...jobs, 'batch/v1/cronjobs'];
+const serves = ['batch/v1/jobs', 'batch/v1/cronjobs'];
+const local = {
+  kind: 'local',
+  id: 'old',
+  origin: 'https://10.0.0.1:6443',
+  serverName: 'kubernetes.default.svc',
+  trust: { kind: 'peer-ca' },
+} as const;
 
 describe('examples/first-program.ts', () => {
   test('runs, and sends what only the new server has to it', async (context) => {
@@ -32,35 +39,9 @@ describe('examples/first-program.ts', () => {
   });
 });
 
-describe('testCluster', () => {
-  const cluster = (options: Partial<TestClusterOptions> = {}) =>
-    testCluster({ old: jobs, new: withCronJobs, ...options });
-
-  test('shows a request that goes to the peer, and one that stays', async () => {
-    const { app, asked } = cluster();
-    for (const resource of ['cronjobs', 'jobs']) {
-      assert.equal((await app.fetch(get(`/apis/batch/v1/${resource}`))).status, 200);
-    }
-    assert.deepEqual(
-      asked.map(({ destination, target }) => [destination.kind, destination.id, target]),
-      [
-        ['peer', 'new', '/apis/batch/v1/cronjobs'],
-        ['local', 'old', '/apis/batch/v1/jobs'],
-      ],
-    );
-  });
-
-  test('responds as it is told, and with the local server’s word where no server has it', async () => {
-    const respond = (server: string) => new Response(server, { status: server === 'new' ? 201 : 404 });
-    const { app } = cluster({ respond });
-    assert.equal((await app.fetch(get('/apis/batch/v1/cronjobs'))).status, 201);
-    assert.equal((await app.fetch(get('/apis/batch/v2/jobs'))).status, 404);
-  });
-});
-
 describe('examples/library-middleware.ts with examples/own-transport.ts', () => {
   const asked: Request[] = [];
-  const { local, table } = testCluster({ old: jobs, new: withCronJobs });
+  const table = buildRoutingTable(snapshotOf({ old: ['batch/v1/jobs'], new: serves }));
   const peer = async (request: Request) => {
     asked.push(request);
     return new Response('from the peer', { status: 207, headers: { 'x-from': 'peer' } });
@@ -96,11 +77,9 @@ describe('examples/fetch-over-mutual-tls.ts', () => {
     assert.ok(frontProxy);
     const { transport, close } = fetchOverMutualTls({ authority, ...frontProxy });
     context.after(close);
-    const { local, table } = testCluster({
-      old: jobs,
-      new: withCronJobs,
-      newAddress: `127.0.0.1:${peer.port}`,
-    });
+    const table = buildRoutingTable(
+      snapshotOf({ old: ['batch/v1/jobs'], new: { serves, address: `127.0.0.1:${peer.port}` } }),
+    );
     const app = createApiServer(local, { current: () => table }, transport);
     const response = await app.fetch(get('/apis/batch/v1/cronjobs'));
     assert.equal(response.status, 200);
