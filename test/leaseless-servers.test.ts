@@ -129,7 +129,7 @@ test('a router finds a server without an identity Lease by its endpoint, and kno
   assert.equal(value, upgraded.serverId);
   assert.match(source, /^the snapshot, which has this ID .* at the start endpoint-127-0-0-1-\d+: endpoint /);
   assert.deepEqual(ofServerId(warnings), []);
-  assert.match(router.log(), /The snapshot has the local server under another ID now/);
+  assert.match(router.log(), /The local server is in the snapshot now/);
   const { decision, reason } = await router.explain(first);
   assert.deepEqual([decision, reason], ['local', 'ServedLocally']);
   const ask = client(context, cluster);

@@ -240,6 +240,6 @@ describe('serve', () => {
       .split('\n')
       .map((line) => JSON.parse(line));
     assert.equal(serving.msg, 'Serving');
-    assert.equal(serving.advertisedAddress.port, 6443);
+    assert.equal(serving.origin, 'https://127.0.0.1:6443');
   });
 });

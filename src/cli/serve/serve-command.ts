@@ -127,7 +127,7 @@ async function runServe(
       ...(router.adminOrigin === undefined ? {} : { adminOrigin: router.adminOrigin }),
       form: config.serverId === undefined ? 'gateway' : 'sidecar',
       serverId: config.serverId,
-      advertisedAddress: withListeningPort(config.advertisedAddress, router.origin),
+      advertisedAddress: config.advertisedAddress,
       featureGateEnabled: config.featureGateEnabled,
     },
     'Serving',
@@ -136,12 +136,4 @@ async function runServe(
   await router.shutdown();
   logger.info({}, 'Ended');
   return 0;
-}
-
-/** With `--secure-port=0` the port is known only now. */
-function withListeningPort(
-  advertised: ServeConfig['advertisedAddress'],
-  origin: string,
-): ServeConfig['advertisedAddress'] {
-  return advertised?.port === 0 ? { ...advertised, port: Number(new URL(origin).port) } : advertised;
 }

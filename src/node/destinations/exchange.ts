@@ -1,4 +1,3 @@
-import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import {
@@ -98,11 +97,11 @@ export class Exchange implements LineHandler, Expiring {
   onResponseStart(
     controller: Dispatcher.DispatchController,
     status: number,
-    headers: IncomingHttpHeaders,
+    _headers: unknown,
     statusMessage = '',
   ): void {
     this.#heads ??= new LineCount();
-    const lines = rawLines(controller.rawHeaders ?? headers);
+    const lines = rawLines(controller.rawHeaders);
     this.#heads.add(lines);
     // With an error here undici fails the request and closes the connection.
     if (this.#heads.areTooLarge) throw invalidResponse('its head is too large');
@@ -263,17 +262,11 @@ function cancelled(): Error {
   return new Error('the request was cancelled');
 }
 
-/** Header lines as byte strings. undici's pool has them as bytes; other dispatchers may only have an object. */
+/** Header lines as byte strings: undici's pool has a list of bytes. */
 function rawLines(given: Dispatcher.DispatchController['rawHeaders']): string[] {
-  const lines: string[] = [];
-  if (Array.isArray(given)) {
-    for (const part of given) lines.push(typeof part === 'string' ? part : part.toString('latin1'));
-    return lines;
-  }
-  for (const [name, value] of Object.entries(given ?? {})) {
-    for (const each of Array.isArray(value) ? value : [value]) if (each !== undefined) lines.push(name, each);
-  }
-  return lines;
+  return (Array.isArray(given) ? given : []).map((part) =>
+    typeof part === 'string' ? part : part.toString('latin1'),
+  );
 }
 
 /** OpenSSL's codes for a destination that rejects our client certificate. TLS 1.3 reports it after the handshake. */

@@ -2,11 +2,11 @@ import type { DropReason } from '../../request/inbound.ts';
 import type { PushResult } from '../../snapshot/receiving/receiver.ts';
 import {
   counter,
+  type FamilyOf,
+  familyOf,
   gauge,
-  HistogramFamily,
   histogram,
   type MetricDefinition,
-  NumberFamily,
   stable,
 } from './metric-family.ts';
 
@@ -325,10 +325,6 @@ export const metricCatalogue: readonly CatalogueSection[] = [
   { heading: 'Health checks', path: '/metrics/slis', metrics: Object.values(sliCatalogue) },
 ];
 
-type FamilyOf<Definition extends MetricDefinition> = Definition['type'] extends 'histogram'
-  ? HistogramFamily<Definition['labels']>
-  : NumberFamily<Definition['labels']>;
-
 type FamiliesOf<Catalogue extends Readonly<Record<string, MetricDefinition>>> = {
   readonly [Name in keyof Catalogue]: FamilyOf<Catalogue[Name]>;
 };
@@ -348,9 +344,6 @@ export function createMetricRegistry() {
 export function familiesOf<Catalogue extends Readonly<Record<string, MetricDefinition>>>(
   catalogue: Catalogue,
 ): FamiliesOf<Catalogue> {
-  const families = Object.entries(catalogue).map(([name, definition]) => [
-    name,
-    definition.type === 'histogram' ? new HistogramFamily(definition) : new NumberFamily(definition),
-  ]);
+  const families = Object.entries(catalogue).map(([name, definition]) => [name, familyOf(definition)]);
   return Object.fromEntries(families) as FamiliesOf<Catalogue>;
 }

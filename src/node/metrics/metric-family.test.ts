@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { labelOf, parseScrape } from '../../../test/support/prometheus-text.ts';
 import { metricCatalogue } from './catalogue.ts';
-import { expose, HistogramFamily, NumberFamily } from './metric-family.ts';
+import { expose, familyOf } from './metric-family.ts';
 
 const metrics = metricCatalogue.flatMap((section) => section.metrics);
 
@@ -42,7 +42,7 @@ test('what is not upstream has the prefix of the project', () => {
 });
 
 const counter = (help = 'Things.') =>
-  new NumberFamily({
+  familyOf({
     name: 'things_total',
     type: 'counter',
     stability: 'ALPHA',
@@ -70,7 +70,7 @@ test('a help text with quotes, backslashes and line feeds stays one line', () =>
 });
 
 test('a histogram counts each value in every bucket from its own on', () => {
-  const family = new HistogramFamily({
+  const family = familyOf({
     name: 'time_seconds',
     type: 'histogram',
     stability: 'ALPHA',

@@ -23,23 +23,17 @@ export interface MetricDefinition<
   readonly begins?: readonly string[];
 }
 
-export function counter<const Labels extends readonly string[]>(
-  name: string,
-  help: string,
-  labels: Labels,
-  begins: readonly string[] = [],
-): MetricDefinition<Labels, 'counter'> {
-  return { name, type: 'counter', stability: 'ALPHA', help, labels, begins };
-}
+const numberOf =
+  <const Type extends 'counter' | 'gauge'>(type: Type) =>
+  <const Labels extends readonly string[]>(
+    name: string,
+    help: string,
+    labels: Labels,
+    begins: readonly string[] = [],
+  ): MetricDefinition<Labels, Type> => ({ name, type, stability: 'ALPHA', help, labels, begins });
 
-export function gauge<const Labels extends readonly string[]>(
-  name: string,
-  help: string,
-  labels: Labels,
-  begins: readonly string[] = [],
-): MetricDefinition<Labels, 'gauge'> {
-  return { name, type: 'gauge', stability: 'ALPHA', help, labels, begins };
-}
+export const counter = numberOf('counter');
+export const gauge = numberOf('gauge');
 
 export function histogram<const Labels extends readonly string[]>(
   name: string,
@@ -73,19 +67,19 @@ export const otherLabel = 'other';
  * The series of one metric by label values. Callers keep the series that they use often: a look-up joins strings, counting
  * is an addition (prom-client hashes the labels at every count).
  */
-abstract class MetricFamily<Labels extends readonly string[], Cell extends Series> {
+class MetricFamily<Labels extends readonly string[], Cell extends Series> {
   readonly definition: MetricDefinition<Labels>;
+  readonly #create: (labels: string) => Cell;
   readonly #series = new Map<string, Cell>();
 
-  constructor(definition: MetricDefinition<Labels>) {
+  constructor(definition: MetricDefinition<Labels>, create: (labels: string) => Cell) {
     this.definition = definition;
+    this.#create = create;
     const { labels, begins = [] } = definition;
     for (const value of labels.length === 0 ? [''] : begins) {
-      this.#series.set(value, this.create(labelText(labels, [value])));
+      this.#series.set(value, this.#create(labelText(labels, [value])));
     }
   }
-
-  protected abstract create(labels: string): Cell;
 
   with(...values: LabelValues<Labels>): Cell {
     const key = values.join('\0');
@@ -96,7 +90,7 @@ abstract class MetricFamily<Labels extends readonly string[], Cell extends Serie
     const namedKey = isFull ? named.join('\0') : key;
     const existing = this.#series.get(namedKey);
     if (existing !== undefined) return existing;
-    const made = this.create(labelText(this.definition.labels, named));
+    const made = this.#create(labelText(this.definition.labels, named));
     this.#series.set(namedKey, made);
     return made;
   }
@@ -185,16 +179,18 @@ function braced(labels: string): string {
   return labels === '' ? '' : `{${labels}}`;
 }
 
-export class NumberFamily<Labels extends readonly string[]> extends MetricFamily<Labels, NumberSeries> {
-  protected create(labels: string): NumberSeries {
-    return new NumberSeries(labels);
-  }
-}
+export type FamilyOf<Definition extends MetricDefinition> = MetricFamily<
+  Definition['labels'],
+  Definition['type'] extends 'histogram' ? HistogramSeries : NumberSeries
+>;
 
-export class HistogramFamily<Labels extends readonly string[]> extends MetricFamily<Labels, HistogramSeries> {
-  protected create(labels: string): HistogramSeries {
-    return new HistogramSeries(labels, this.definition.buckets ?? []);
-  }
+export function familyOf<const Definition extends MetricDefinition>(
+  definition: Definition,
+): FamilyOf<Definition> {
+  const { type, buckets = [] } = definition;
+  const create = (labels: string) =>
+    type === 'histogram' ? new HistogramSeries(labels, buckets) : new NumberSeries(labels);
+  return new MetricFamily(definition, create) as FamilyOf<Definition>;
 }
 
 function labelText(names: readonly string[], values: readonly string[]): string {

@@ -97,16 +97,13 @@ export function followServers(options: FollowedServersOptions) {
 }
 
 const namedIds = 10;
-
-function advice(serverId: string): string {
-  return `. One such as endpoint-10-0-0-1-6443 is of a server of which only the address is known: if that is this server's, give its ID with --server-id, or have the cluster's readers know it by this one with --server=${serverId}=https://<address>`;
-}
+const noSuchServer =
+  'The snapshot has no server with the ID of the local one: compare --server-id with the IDs that the snapshot has. One such as endpoint-10-0-0-1-6443 is of a server of which only the address is known: give that ID with --server-id, if it is this server';
 
 /**
- * Warns if a routing table does not have the router's own local server, and tells when it has it under another ID. With a
+ * Warns if a routing table does not have the router's own local server, once, and again when the servers change. With a
  * wrong `--server-id` everything works, but requests that the local server could serve may go to a peer.
  * @param localServerId its ID in the table in use
- * @returns a function to call with each new table; warns once, and again when the servers change
  */
 export function ownServerCheck(localServerId: () => string, logger: Logger): (table: RoutingTable) => void {
   let warnedOf: string | undefined;
@@ -114,23 +111,17 @@ export function ownServerCheck(localServerId: () => string, logger: Logger): (ta
   return (table) => {
     const serverId = localServerId();
     if (table.server(serverId) !== undefined) {
-      if (warnedOf !== undefined) logger.info({ serverId }, 'The local server is in the snapshot now');
-      if (serverId !== last) {
-        logger.info({ serverId, before: last }, 'The snapshot has the local server under another ID now');
+      if (warnedOf !== undefined || serverId !== last) {
+        logger.info({ serverId, before: last }, 'The local server is in the snapshot now');
       }
       last = serverId;
       warnedOf = undefined;
       return;
     }
     const ids = table.servers.map(({ id }) => id);
-    // Named by its address: its certificate names no host that a Lease is of (src/sync/endpoints.ts).
-    const isByAddress = ids.some((id) => id.startsWith('endpoint-'));
     const situation = JSON.stringify(ids);
     if (situation === warnedOf) return;
     warnedOf = situation;
-    logger.warn(
-      { serverId, servers: ids.length, serverIds: ids.slice(0, namedIds) },
-      `The snapshot has no server with the ID of the local one: compare --server-id with the IDs that the snapshot has${isByAddress ? advice(serverId) : ''}`,
-    );
+    logger.warn({ serverId, servers: ids.length, serverIds: ids.slice(0, namedIds) }, noSuchServer);
   };
 }
