@@ -140,9 +140,9 @@ describe('what a router finds on its node', () => {
   });
 
   it('leaves out TLS before 1.2, and says so', () => {
-    const foundOf = (version: string) =>
+    const foundOf = (version: string, given = {}) =>
       found(
-        reading,
+        { ...reading, ...given },
         kubeadmManifest({ pki: '/pki', securePort: 6444, flags: { 'tls-min-version': version } }),
       );
     const old = foundOf('VersionTLS10');
@@ -153,6 +153,7 @@ describe('what a router finds on its node', () => {
       /--tls-min-version: VersionTLS12 is used, .* no VersionTLS10 \(found:/,
     );
     assert.deepEqual(foundOf('VersionTLS12').warnings, []);
+    assert.deepEqual(foundOf('VersionTLS10', { 'tls-min-version': ['VersionTLS12'] }).warnings, []);
   });
 
   it('is every name of an identity header that kube-apiserver reads: a client must not send one that the router lets pass', () => {

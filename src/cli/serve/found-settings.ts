@@ -94,7 +94,7 @@ export function findSettings(given: GivenValues, readFile: ReadTextFile): FoundS
 
   const minimum = manifest.flags.get('tls-min-version') ?? '';
   // A router that was given these would not start; nobody has asked it for them.
-  if (['VersionTLS10', 'VersionTLS11'].includes(minimum)) {
+  if (!given.has('tls-min-version') && ['VersionTLS10', 'VersionTLS11'].includes(minimum)) {
     const message = `--tls-min-version: VersionTLS12 is used, since the router takes no ${minimum} (found: ${path})`;
     warnings.push({ flag: '--tls-min-version', message });
   } else addSame('tls-min-version');

@@ -96,7 +96,7 @@ export interface ServeConfig {
   readonly embeddedSync: EmbeddedSyncConfig | undefined;
   /** Milliseconds. */
   readonly timeouts: {
-    /** Until the response to a read begins that another server could be asked for: a constant. */
+    /** Until the response to a read begins that another server could be asked for: 45 s, or three quarters of `--request-timeout`. */
     readonly responseHeader: number;
     /** For the TLS handshake with a server, and with a client: a constant. */
     readonly tlsHandshake: number;

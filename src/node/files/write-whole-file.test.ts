@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
+import files, { readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { ownerForTests } from '../../../test/support/owner-for-tests.ts';
@@ -46,4 +47,19 @@ test('a new file never takes the place of another one, and nothing is left besid
   assert.equal(await readFile(path, 'utf8'), 'first');
   assert.equal((await stat(path)).mode & 0o777, 0o600);
   assert.deepEqual(await readdir(directory), ['key']);
+});
+
+test('where a file system has no links, a new file is written under its own name all the same', async (context) => {
+  const path = join(await temporaryDirectory(context), 'key');
+  context.mock.method(files, 'link', async () => {
+    throw Object.assign(new Error('no links'), { code: 'EPERM' });
+  });
+  syncBuiltinESMExports();
+  context.after(() => {
+    context.mock.restoreAll();
+    syncBuiltinESMExports();
+  });
+  await writeNewFile(path, `${path}.tmp`, 'first');
+  await assert.rejects(writeNewFile(path, `${path}.tmp`, 'second'), { code: 'EEXIST' });
+  assert.equal(await readFile(path, 'utf8'), 'first');
 });

@@ -34,11 +34,18 @@ export async function replaceFile(
   await syncDirectory(dirname(path));
 }
 
-/** For a file that must not be there yet, whole as well. @throws `EEXIST` if there is a file under the name */
+/**
+ * For a file that must not be there yet, whole as well: a link to a temporary file, which a run that is killed may leave
+ * behind. Where the file system has no links (vfat), it is written under its own name.
+ * @throws `EEXIST` if there is a file under the name
+ */
 export async function writeNewFile(path: string, temporaryPath: string, text: string): Promise<void> {
   await writeSynced(temporaryPath, text, ownerOnly);
   try {
-    await link(temporaryPath, path);
+    await link(temporaryPath, path).catch((error: NodeJS.ErrnoException) => {
+      if (!['EPERM', 'ENOTSUP', 'EOPNOTSUPP'].includes(error.code ?? '')) throw error;
+      return writeSynced(path, text, ownerOnly);
+    });
   } finally {
     await rm(temporaryPath, { force: true });
   }

@@ -167,7 +167,7 @@ const destinationCatalogue = {
   ),
   connectErrors: counter(
     'mixed_version_proxy_destination_connect_errors_total',
-    'Connections to a destination that failed, by cause: the error code, and for TLS unknown_ca, expired_cert, hostname_mismatch, client_certificate_refused, protocol_mismatch or other.',
+    'Connections to a destination that failed, by cause: the error code, and for TLS unknown_ca, expired_cert, hostname_mismatch, client_certificate_refused, protocol_mismatch, timeout, closed or other.',
     [...destinationLabels, 'cause'],
   ),
 } satisfies Record<string, MetricDefinition>;
@@ -314,8 +314,8 @@ interface CatalogueSection {
 }
 
 /**
- * All metrics of the router but those of its process (`processMetricNames`). They are registered from this list, docs/reference/metrics.md is generated from it, and tests
- * compare a scrape with it.
+ * All metrics of the router but those of its process (`processMetricNames`). docs/reference/metrics.md is generated from
+ * this list, and tests compare a scrape with it.
  */
 export const metricCatalogue: readonly CatalogueSection[] = [
   { heading: 'Requests', path: '/metrics', metrics: Object.values(requestCatalogue) },

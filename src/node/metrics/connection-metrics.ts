@@ -121,7 +121,7 @@ export type TlsFailureCause =
   /** No TLS version, cipher or application protocol in common, or no TLS at all. */
   | 'protocol_mismatch'
   | 'timeout'
-  /** The other side closed during the handshake, as a load balancer does when it checks the port. */
+  /** The other side closed during the handshake. As a client, a load balancer does so when it checks the port. */
   | 'closed'
   | 'other';
 

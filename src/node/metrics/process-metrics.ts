@@ -14,7 +14,7 @@ export const processMetricNames: readonly string[] = [
   'process_virtual_memory_bytes',
   'process_open_fds',
   'process_max_fds',
-  'nodejs_eventloop_lag_p99_seconds',
+  'nodejs_eventloop_lag_max_seconds',
   'nodejs_heap_size_total_bytes',
   'nodejs_heap_size_used_bytes',
   'nodejs_external_memory_bytes',
@@ -23,7 +23,8 @@ export const processMetricNames: readonly string[] = [
   'nodejs_gc_duration_seconds',
 ];
 
-const eventLoopLag = 'nodejs_eventloop_lag_p99_seconds';
+/** The maximum, not a percentile: of hundreds of samples between two scrapes one long stop would not show. */
+const eventLoopLag = 'nodejs_eventloop_lag_max_seconds';
 
 /**
  * Milliseconds between two samples of the delay of the event loop. Each wakes the process: with 20, samples took two
@@ -52,11 +53,11 @@ function observedProcess(): Registry {
   delay.enable();
   new Gauge({
     name: eventLoopLag,
-    help: '99th percentile of the delay of the event loop since the last scrape.',
+    help: 'Longest delay of the event loop since the last scrape.',
     registers: [observed],
     collect() {
       // Node counts the time between two samples, which is no delay.
-      this.set(Math.max(0, delay.percentile(99) / 1e9 - resolution / 1000));
+      this.set(Math.max(0, delay.max / 1e9 - resolution / 1000));
       delay.reset();
     },
   });

@@ -89,6 +89,10 @@ describe("the host's default interface", () => {
         !isLoopback('10.0.0.1') &&
         !isLoopback('x'),
     );
+    // 6to4, NAT64 and IPv4-compatible addresses of 127.0.0.1: to reach them is not to stay on the host.
+    for (const elsewhere of ['2002:7f00:1::1', '64:ff9b::7f00:1', '::7f00:1']) {
+      assert.ok(!isLoopback(elsewhere), elsewhere);
+    }
   });
 });
 

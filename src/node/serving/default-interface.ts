@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs';
 import { isIPv4, isIPv6 } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { isDns1123Subdomain } from '../../apimachinery/names.ts';
-import { embeddedIPv4 } from '../../snapshot/addresses/address-policy.ts';
 import {
   type AdvertisedServer,
   type Cidr,
@@ -40,9 +39,15 @@ const notGlobalUnicast = [
   ].map(cidr),
 ];
 
+const mapped = cidr('::ffff:0:0/96');
+
 function liesIn(address: string, blocks: readonly Cidr[]): boolean {
-  const ip = parseIpAddress(address);
-  return ip !== undefined && blocks.some((block) => contains(block, embeddedIPv4(ip) ?? ip));
+  const given = parseIpAddress(address);
+  if (given === undefined) return false;
+  // Only this form is the IPv4 address to the kernel, and to Go (net.IP.To4); packets to 6to4 or NAT64 ones leave the host.
+  const isMapped = contains(mapped, given);
+  const ip = isMapped ? ({ family: 4, bits: given.bits & 0xffffffffn } as const) : given;
+  return blocks.some((block) => contains(block, ip));
 }
 
 /** Whether other hosts can reach `address`. False for anything but an IP address. */

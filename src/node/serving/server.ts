@@ -6,6 +6,7 @@ import { handleInput } from '../../http2/sockets/gathered-writes.ts';
 import { MemoryBudget, type Relief } from '../../http2/sockets/held-bytes.ts';
 import { FailureLog, type Logger, silentLogger } from '../../runtime/logger.ts';
 import { defaultServerLimits, memoryForOthers, type ServerLimits } from '../exchange/serving-limits.ts';
+import { tlsFailureCause } from '../metrics/connection-metrics.ts';
 import { isForTunnel, type UpgradeListener } from '../upgrades/upgrade.ts';
 import { HeldByHttp1 } from './held-by-http1.ts';
 import { routerHttp2Server } from './http2-server.ts';
@@ -315,7 +316,14 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
     if (socket.alpnProtocol !== 'h2')
       held.opened(socket, isVerified(socket) ? memory.verified : memory.others);
   });
-  server.on('tlsClientError', refusePlainHttp);
+  server.on('tlsClientError', (error: Error, socket) => {
+    const cause = tlsFailureCause(error);
+    // Load balancers that check the port close so all day.
+    if (cause !== 'closed') {
+      failures.warn(`tls ${cause}`, { cause, error: error.message }, 'A TLS handshake of a client failed');
+    }
+    refusePlainHttp(error, socket);
+  });
   server.on('clientError', (error: Error, socket: Duplex) => {
     // The response to the last request ends the connection.
     if (isAfterLastRequest(error)) return;
