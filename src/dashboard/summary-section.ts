@@ -12,7 +12,7 @@ export function summarySection(state: PageState, headline: string, hostnames: Ho
   const cluster = status.snapshot?.cluster ?? null;
   return html`<section id="summary" aria-labelledby="summary-heading">
 <h2 id="summary-heading" class="visually-hidden">Summary</h2>
-<p role="status" class="visually-hidden">The router is ${status.readiness.ready ? '' : 'not '}ready. ${headline}.</p>
+<p role="status" class="visually-hidden">${spoken(status, headline)}</p>
 <p class="as-of muted">As of ${timeOfDay(state.now)}</p>
 <dl class="facts">
 <div><dt>Readiness</dt><dd>${readiness(state)}</dd></div>
@@ -22,6 +22,15 @@ ${expiry(state)}<div><dt>Cluster</dt><dd>${cluster === null ? html`<span class="
 </dl>
 ${notices(state, hostnames)}
 </section>`;
+}
+
+function spoken({ readiness: { ready }, servers, snapshot }: RouterStatus, headline: string): string {
+  const ofSnapshot = snapshot === null ? 'There has been no snapshot yet.' : 'The snapshot is old.';
+  return [
+    `The router is ${ready ? '' : 'not '}ready.`,
+    ...(servers.length === 0 ? [] : [`${headline}.`]),
+    ...(snapshot === null || snapshot.old ? [ofSnapshot] : []),
+  ].join(' ');
 }
 
 function readiness({

@@ -30,7 +30,7 @@ export interface Upgrade {
   readonly departed: number;
   /** Servers that no request can be sent to. */
   readonly away: readonly ListedServer[];
-  /** An upgrade that is on its way, or the way back from one; `undefined` while servers are of one version. */
+  /** An upgrade that is on its way, or the way back from one; `undefined` while servers are of one version, or without a timeline. */
   readonly progress: UpgradeProgress | undefined;
 }
 
@@ -46,11 +46,11 @@ type Timeline = HistoryView['timeline'];
 
 /**
  * Whether an upgrade is in progress, as far as versions and served sets tell. Pure.
- * @param timeline tells an upgrade from the way back. Default: it is an upgrade
+ * @param timeline tells an upgrade from the way back
  */
 export function upgradeOf(
   { served, servers: listed }: Pick<RouterStatus, 'served' | 'servers'>,
-  timeline: Timeline = [],
+  timeline?: Timeline,
 ): Upgrade {
   const columns = served?.columns ?? [];
   const left = new Set(listed.flatMap(({ id, departedAt }) => (departedAt === null ? [] : [id])));
@@ -69,7 +69,7 @@ export function upgradeOf(
     servers,
     departed: columns.reduce((sum, column) => sum + column.servers.length, 0) - servers,
     away: listed.filter((server) => !isUsable(server)),
-    progress: state === 'mixed' ? progressOf(shares, timeline) : undefined,
+    progress: timeline === undefined || state !== 'mixed' ? undefined : progressOf(shares, timeline),
   };
 }
 
@@ -102,19 +102,29 @@ function labelOf(one: string, other: string): (version: string) => string {
 /** Where the upgrade stands, or what is wrong, in a line. */
 export function headline({ state, shares, servers, departed, away, progress }: Upgrade): string {
   const all = servers + departed;
+  const unavailable = away.length > 0 ? `, ${away.length} not available` : '';
   if (progress !== undefined) {
     const { from, to, done } = progress;
-    return `${shortVersion(from)} → ${shortVersion(to)}: ${done} of ${count(all, 'server')}`;
+    return `${shortVersion(from)} → ${shortVersion(to)}: ${done} of ${count(all, 'server')}${unavailable}`;
   }
-  if (away.length > 0)
+  if (state === 'mixed') {
+    const told = shares.map(
+      (share) => `${share.servers} ${shortVersion(share.version ?? 'of unknown version')}`,
+    );
+    return `${told.join(', ')}${unavailable}`;
+  }
+  if (away.length > 0) {
     return `${away.length} of ${count(all, 'server')} ${away.length === 1 ? 'is' : 'are'} not available`;
-  const known = shares.flatMap(({ version }) => (version === undefined ? [] : [shortVersion(version)]));
-  const unknown = shares.find(({ version }) => version === undefined)?.servers ?? 0;
-  const [version] = known;
+  }
+  const [version, unknown = 0] = [
+    shares.find((share) => share.version !== undefined)?.version,
+    shares.find((share) => share.version === undefined)?.servers,
+  ];
   if (version === undefined) return `${count(unknown, 'server')}, of unknown version`;
-  if (state === 'unknown') return `${version}, and ${count(unknown, 'server')} of unknown version`;
+  const known = shortVersion(version);
+  if (state === 'unknown') return `${known}, and ${count(unknown, 'server')} of unknown version`;
   const those = all === 1 ? 'The server runs' : `All ${all} servers run`;
-  return state === 'differing' ? `${those} ${version}, but they differ` : `${those} ${version}`;
+  return state === 'differing' ? `${those} ${known}, but they differ` : `${those} ${known}`;
 }
 
 /** Which server can be stopped next, to be upgraded. */

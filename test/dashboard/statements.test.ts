@@ -89,6 +89,7 @@ describe('what the status page says of an upgrade', () => {
     assert.match(await shown({ snapshot: differing() }), routed);
     const late = await shown({ snapshot: differing(old) });
     assert.match(late, routed);
+    assert.match(late, /The router is ready\. 1\.35 → 1\.36: 1 of 3 servers\. The snapshot is old\./);
     assert.match(late, /the snapshot is 2 h 0 min old, and still used/);
     const off = await shown({ snapshot: differing(), enabled: false });
     assert.match(off, /not served by every server\./);
@@ -120,7 +121,7 @@ describe('what the status page says of an upgrade', () => {
     const explained = await shown({ ...options, path: explain('/apis/batch/v1/jobs') });
     assert.match(
       explained,
-      /peer ServedByPeer .* control-plane-2 [^ ]+ as [^ ]+, unhealthy Note: no server that could serve it is healthy: unless one is back the response is 503/,
+      /peer ServedByPeer .* control-plane-2 \(cp-b\) [^ ]+ as [^ ]+, unhealthy Note: no server that could serve it is healthy: unless one is back the response is 503/,
     );
     assert.match(
       await shown({ ...options, down: ['cp-a', 'cp-b', 'cp-c'] }),
@@ -136,6 +137,7 @@ describe('what the status page says of an upgrade', () => {
     assert.match(text, /3 resources are not served by every server\./);
     assert.doesNotMatch(text, /go to one that does/);
     const nothing = await shown({ ...options, down: ['cp-25', 'cp-26', 'cp-36'] });
+    assert.match(nothing, /1\.25 → 1\.36: 1 of 3 servers, 3 not available\./);
     assert.match(nothing, /Every API server is down or cannot be reached: requests get 503\./);
     assert.doesNotMatch(nothing, /go to one that does/);
     const healthy = await shown({ ...options, down: [] });
@@ -149,8 +151,7 @@ describe('what the status page says of an upgrade', () => {
 
   it('counts servers that have departed apart', async () => {
     const text = await shown({ snapshot: threeVersions({ departedAt: createdAt }) });
-    assert.match(text, /The router is ready\. 1\.25 → 1\.26: 1 of 3 servers\./);
-    assert.match(text, /1\.25 → 1\.26: 1 of 3 servers/);
+    assert.match(text, /The router is ready\. 1\.25 → 1\.26: 1 of 3 servers, 1 not available\./);
     assert.match(text, /v1\.26\.0 1 server 1 server away Away cp-36 Stop no server now/);
     const gone = await shown({
       snapshot: snapshotOf({ 'cp-b': { serves: ['v1/pods'], departedAt: createdAt } }, { createdAt }),
@@ -160,6 +161,7 @@ describe('what the status page says of an upgrade', () => {
 
   it('says as of when it is, and shows no section that has nothing to show', async () => {
     const text = await shown({});
+    assert.match(text, /ready\. There has been no snapshot yet\./);
     assert.match(text, /As of 12:00:00 UTC/);
     assert.doesNotMatch(text, /What differs|generation/i);
   });
@@ -208,14 +210,14 @@ describe('what the status page says of an upgrade', () => {
 describe('an explanation on the status page', () => {
   const snapshot = differing();
 
-  it('is what explain prints, with the host names of servers', async () => {
+  it('is what explain prints, with the host names of servers beside their IDs', async () => {
     const text = await shown({ snapshot, path: explain('/apis/batch/v1/jobs') });
     assert.match(
       text,
-      /peer ServedByPeer Request: GET \/apis\/batch\/v1\/jobs .* Seen from: control-plane-10 /,
+      /peer ServedByPeer Request: GET \/apis\/batch\/v1\/jobs .* Seen from: control-plane-10 \(cp-a\) /,
     );
-    assert.match(text, /served by control-plane-2; local is control-plane-10/);
-    assert.match(text, /Candidates: control-plane-2 [^ ]+ as kubernetes\.default\.svc, healthy/);
+    assert.match(text, /served by cp-b; local is cp-a/);
+    assert.match(text, /Candidates: control-plane-2 \(cp-b\) [^ ]+ as kubernetes\.default\.svc, healthy/);
     assert.match(await shown({ snapshot, path: explain('/api/v1/pods') }), /local ServedLocally Request: /);
   });
 

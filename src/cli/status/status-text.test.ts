@@ -152,6 +152,10 @@ describe('the text of status', () => {
     const there = { version: 'v1.25.0', serves: ['v1/pods'] };
     assert.match(text({ a: there, b: left }), /^Servers: +1 of 2 servers is not available$/m);
     assert.match(text({ b: left }), /^Servers: +1 of 1 server is not available$/m);
+    // Which way an upgrade goes the moment does not tell.
+    const next = { ...there, version: 'v1.26.0' };
+    const mixed = text({ a: there, b: left, c: next, d: next, e: ['v1/pods'] });
+    assert.match(mixed, /^Servers: +1 of unknown version, 1 v1\.25\.0, 2 v1\.26\.0, 1 not available$/m);
   });
 
   it('has colours where they are asked for, and says the same without', () => {

@@ -28,7 +28,7 @@ const shownRows = 60;
 
 /**
  * The report as text: the router, whether it is ready, its servers, what they serve differently, and what needs
- * attention. Fits 80 columns. Pure.
+ * attention. Pure.
  * @param now milliseconds since the epoch
  */
 export function statusText(status: RouterStatus, now: number, isColored: boolean): string {
@@ -163,8 +163,11 @@ function differences(served: ServedComparison): readonly Line[] {
   const number = countDiffering(served);
   if (number === 0) return [[`All servers serve the same ${count(resources, 'resource')}.`]];
   const rows = differing.flatMap(groupRows);
+  const shown = rows.slice(0, shownRows);
+  // A group without a row says nothing.
+  if (shown.at(-1)?.length === 1) shown.pop();
   return [
-    ...textTable([headings('RESOURCE', ...columns.map(columnHead)), ...rows.slice(0, shownRows)]),
+    ...textTable([headings('RESOURCE', ...columns.map(columnHead)), ...shown]),
     ...(rows.length > shownRows
       ? [[`${number} resources in all: -o json, and the status page, have each`]]
       : []),

@@ -1,11 +1,10 @@
 import type { Explanation, RequestToExplain } from '../../proxy/explain.ts';
 import { printable } from '../../runtime/printable.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
-import { withDisplayNames } from './display-names.ts';
 import { otherVersionText } from './preferred-version-text.ts';
 
 /**
- * What `explain` prints, the status page shows, and `v1/explain` responds as text/plain. Servers have their host names. Pure.
+ * What `explain` prints, the status page shows, and `v1/explain` responds as text/plain. Pure.
  * @param serverId of the local server; `undefined`: a gateway's view
  */
 export function explanationText(
@@ -25,10 +24,10 @@ export function explanationText(
     notes,
     trace,
   } = explanation;
-  const hostnames = new Map(
-    table?.snapshot.servers.map(({ id, hostname = id }): [string, string] => [id, hostname]),
-  );
-  const named = (text: string) => withDisplayNames(text, hostnames);
+  const named = (id: string) => {
+    const hostname = table?.snapshot.servers.find((server) => server.id === id)?.hostname ?? id;
+    return hostname === id ? id : `${hostname} (${id})`;
+  };
   const lines = [row('Request', `${request.method} ${request.url}`)];
   if (requestInfo !== null) {
     for (const [name, value] of Object.entries(requestInfo)) {
@@ -42,7 +41,7 @@ export function explanationText(
   );
   if (trace.length > 0) lines.push('Rules:');
   for (const { rule, matched, detail } of trace) {
-    lines.push(`  ${matched ? '->' : '  '} ${rule}: ${named(detail)}`);
+    lines.push(`  ${matched ? '->' : '  '} ${rule}: ${detail}`);
   }
   lines.push(row('Decision', decision), row('Reason', reason));
   if (message !== undefined) lines.push(row('Message', message));
@@ -59,7 +58,7 @@ export function explanationText(
     const { preferred, responding } = versionInstead;
     lines.push(row('Version', `${preferred} is preferred, but ${otherVersionText(responding)}`));
   }
-  for (const note of notes) lines.push(row('Note', named(note)));
+  for (const note of notes) lines.push(row('Note', note));
   return `${lines.map(printable).join('\n')}\n`;
 }
 
