@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { manualClock } from '../../test/support/manual-clock.ts';
 import { durationText } from './duration-text.ts';
-import { backOffDelay, createLimiter, parseRfc3339, steadyClock, systemClock } from './time.ts';
+import { backOffDelay, createLimiter, parseRfc3339, systemClock } from './time.ts';
 
 const backOff = { initialMilliseconds: 100, maximumMilliseconds: 1000 };
 
@@ -22,33 +21,6 @@ test('a sleep ends when its signal aborts, and does not begin when it has', { ti
   controller.abort();
   await sleep;
   await systemClock.sleep(3_600_000, controller.signal);
-});
-
-const hour = 3_600_000;
-
-test('a clock that is set back after a router has taken its time goes on as if it had not been', async () => {
-  const machine = manualClock();
-  const clock = steadyClock(machine);
-  const begun = clock.now();
-  clock.vouch(begun);
-  machine.setBack(hour);
-  await machine.advance(5000);
-  assert.equal(clock.now(), begun + 5000);
-});
-
-test('a clock that nobody vouched for is followed back: it may have been wrong before', () => {
-  const machine = manualClock();
-  const clock = steadyClock(machine);
-  machine.setBack(hour);
-  assert.equal(clock.now(), machine.now());
-});
-
-test('a clock that is set forward is followed', () => {
-  const machine = manualClock();
-  const clock = steadyClock(machine);
-  clock.vouch(clock.now());
-  machine.setBack(-hour);
-  assert.equal(clock.now(), machine.now());
 });
 
 test('never runs more tasks than the limit, and runs them all', async () => {

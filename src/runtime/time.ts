@@ -77,33 +77,6 @@ export function backOffDelay(backOff: BackOff, failures: number, random: number)
   return delay / 2 + (random * delay) / 2;
 }
 
-/** A clock whose `now` does not follow when the machine's clock is set back. */
-export interface SteadyClock extends Clock {
-  /**
-   * Tells that somebody with a clock of their own took `time`, in milliseconds since the epoch, for not in the
-   * future. From then on `now` is at least that time and what has passed since.
-   */
-  vouch(time: number): void;
-}
-
-/**
- * A renewal made by a clock that was set back would be older than the one before, and no router would take it. What a router
- * has taken is a time that two clocks agreed on, so time goes on from there.
- */
-export function steadyClock(clock: Clock): SteadyClock {
-  /** Difference between the wall clock and the monotonic one, at the latest confirmed time. */
-  let offset = Number.NEGATIVE_INFINITY;
-  return {
-    monotonic: () => clock.monotonic(),
-    sleep: (milliseconds, signal) => clock.sleep(milliseconds, signal),
-    random: () => clock.random(),
-    now: () => Math.max(clock.now(), Math.ceil(offset + clock.monotonic())),
-    vouch(time) {
-      offset = Math.max(offset, time - clock.monotonic());
-    },
-  };
-}
-
 /**
  * Runs a task that is told to give up, and is no longer waited for, when the time is over or `signal` aborts.
  *

@@ -2,7 +2,6 @@ import { type Clock, parseRfc3339 } from '../runtime/time.ts';
 import type { ServedSet, Snapshot } from '../snapshot/format/schema.ts';
 import { type FoundServer, initialClusterState, nextClusterState } from './cluster-state.ts';
 import {
-  type ApiEndpoint,
   apiEndpointsPath,
   apiEndpointsSelector,
   createEndpointNames,
@@ -116,9 +115,9 @@ export function createClusterSource(options: ClusterSourceOptions) {
     return [...new Map(lists.flatMap((leases = []) => leases.map((lease) => [lease.id, lease]))).values()];
   }
 
-  function endpointsNow(): readonly ApiEndpoint[] | undefined {
+  function endpointsNow(): readonly string[] | undefined {
     const endpoints = endpointSlices.items()?.flat();
-    return endpoints && [...new Map(endpoints.map((endpoint) => [endpoint.address, endpoint])).values()];
+    return endpoints && [...new Set(endpoints)];
   }
 
   function readable(server: FoundServer): SyncServer {

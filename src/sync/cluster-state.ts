@@ -2,7 +2,7 @@ import { isDns1123Subdomain } from '../apimachinery/names.ts';
 import { quoted } from '../runtime/validation.ts';
 import { addressOf, cidr, contains, ipAddressKey, parseHostPort } from '../snapshot/addresses/addresses.ts';
 import type { AddressSource } from '../snapshot/format/schema.ts';
-import { type ApiEndpoint, endpointServerId, ipAddressOf, placeOf, placeOfServer } from './endpoints.ts';
+import { endpointServerId, ipAddressOf, placeOf, placeOfServer } from './endpoints.ts';
 import { acquisition, type IdentityLease, isSameHost, type LeaseStanding, leaseStanding } from './leases.ts';
 import type { Acquisition, ServerDescription } from './sync-server.ts';
 import type { SyncTiming } from './timing.ts';
@@ -21,8 +21,8 @@ export interface ClusterInput {
   readonly listed: readonly ServerDescription[];
   /** `undefined` until the first list. */
   readonly leases: readonly IdentityLease[] | undefined;
-  /** `undefined` until the first list. */
-  readonly endpoints: readonly ApiEndpoint[] | undefined;
+  /** `host:port`; `undefined` until the first list. */
+  readonly endpoints: readonly string[] | undefined;
   /** Names of the hosts of endpoints, by address. */
   readonly endpointNames: ReadonlyMap<string, readonly string[]>;
   readonly hasStorageVersions: (id: string) => boolean;
@@ -42,14 +42,12 @@ export interface ClusterState {
   readonly servers: readonly FoundServer[];
   /** Of servers that are listed by hand, by their ID. */
   readonly listed: ReadonlyMap<string, Holding & Pick<FoundServer, 'hostname'>>;
-  /** Expired Leases whose servers could not be read, with the time of their last renewal. */
-  readonly givenUp: ReadonlyMap<string, number>;
   readonly warnings: readonly string[];
 }
 
 /** @param servers those of an earlier run: they stay until Leases and endpoints have been listed */
 export function initialClusterState(servers: readonly FoundServer[]): ClusterState {
-  return { servers, listed: new Map(), givenUp: new Map(), warnings: [] };
+  return { servers, listed: new Map(), warnings: [] };
 }
 
 /** What the steps of one look share. */
@@ -58,7 +56,7 @@ interface Look extends ClusterInput {
   readonly before: ReadonlyMap<string, FoundServer>;
   /** By Lease. */
   readonly standings: ReadonlyMap<string, LeaseStanding>;
-  /** Leases that count: held before expired, then the one renewed last. */
+  /** Leases that count, the one renewed last first. One that has expired names no server that is not known. */
   readonly credible: readonly IdentityLease[];
 }
 
@@ -77,15 +75,13 @@ export function nextClusterState(previous: ClusterState, input: ClusterInput): C
     held.filter(({ id }) => !isDns1123Subdomain(id)),
   ];
   const standings = new Map(leases.map((lease) => [lease.id, leaseStanding(lease, leases, now)]));
-  const rank = ({ id }: IdentityLease) => (standings.get(id)?.kind === 'held' ? 0 : 1);
-  const credible = leases
-    .filter(({ id, renewedAt }) => previous.givenUp.get(id) !== renewedAt)
-    .filter(({ id }) => standings.get(id)?.kind !== 'superseded')
-    .sort(
-      (one, other) =>
-        rank(one) - rank(other) || other.renewedAt - one.renewedAt || (one.id < other.id ? -1 : 1),
-    );
   const before = new Map(previous.servers.map((server) => [server.id, server]));
+  const credible = leases
+    .filter(
+      ({ id }) =>
+        standings.get(id)?.kind === 'held' || (standings.get(id)?.kind === 'expired' && before.has(id)),
+    )
+    .sort((one, other) => other.renewedAt - one.renewedAt || (one.id < other.id ? -1 : 1));
   const look: Look = { ...input, before, standings, credible };
   const owned = findAddressOwners(look);
   const owners = new Map(owned.owners);
@@ -93,27 +89,19 @@ export function nextClusterState(previous: ClusterState, input: ClusterInput): C
   for (const server of endpointServers(look, owners, named)) named.set(server.id, { server, firm: true });
 
   const servers: FoundServer[] = [];
-  const left = new Set<string>();
   for (const id of new Set([...named.keys(), ...before.keys()])) {
     const server = named.get(id)?.server ?? before.get(id);
     if (server === undefined || input.listed.some((listed) => listed.id === id)) continue;
     const candidates = named.has(id) ? [] : replacing(server, look, { ...owned, owners }, named);
     const isReplaced = candidates.some((other) => other !== id && isReadable(other) === true);
     const standing = isReplaced ? undefined : standingOf(id, named.get(id)?.firm === true, look);
-    if (standing === undefined || standing.departedAt !== undefined) left.add(id);
     if (standing === undefined) continue;
     const { departedAt: _departedAt, namedSince: _namedSince, ...description } = server;
     servers.push({ ...description, ...standing });
   }
-  const givenUp = leases.filter(
-    ({ id, renewedAt }) =>
-      standings.get(id)?.kind === 'expired' && (left.has(id) || previous.givenUp.get(id) === renewedAt),
-  );
   return {
     servers: servers.sort((one, other) => (one.id < other.id ? -1 : 1)),
     listed: ofListedServers(look, owned.listedIds, previous.listed),
-    // An expired Lease does not bring its server back before its next renewal.
-    givenUp: new Map(givenUp.map(({ id, renewedAt }) => [id, renewedAt])),
     warnings: [
       ...misnamed.map(({ id }) => `identity Lease ${quoted(id)} is left out: its name is no DNS subdomain`),
       ...unmatched(look, owned),
@@ -216,13 +204,13 @@ function findAddressOwners({ listed, credible, endpoints = [], endpointNames, be
  * so an endpoint that leads to two hosts, or a host that two endpoints lead to, does not count.
  */
 function byHostNames(
-  endpoints: readonly ApiEndpoint[],
+  endpoints: readonly string[],
   endpointNames: ClusterInput['endpointNames'],
   leases: readonly IdentityLease[],
 ): ReadonlyMap<string, readonly IdentityLease[]> {
   const found = new Map<string, readonly IdentityLease[]>();
   const timesFound = new Map<string, number>();
-  for (const { address } of endpoints) {
+  for (const address of endpoints) {
     if (found.has(address)) continue;
     const names = endpointNames.get(address) ?? [];
     const candidates = leases.filter(
@@ -254,7 +242,7 @@ function leasedServers(
   { owners, addresses, listedIds }: AddressOwners,
 ): Map<string, NamedServer> {
   const { credible, standings, before, endpoints = [], isReadable, hasStorageVersions } = look;
-  const endpointPlaces = new Set(endpoints.map(({ address }) => placeOf(address)));
+  const endpointPlaces = new Set(endpoints.map(placeOf));
   const named = new Map<string, NamedServer>();
   for (const lease of credible) {
     const { id, hostname } = lease;
@@ -332,7 +320,7 @@ function* endpointServers(
   leased: ReadonlyMap<string, NamedServer>,
 ): Generator<FoundServer> {
   const byLeasedIp = serversByLeasedIp(leased);
-  for (const { address } of endpoints) {
+  for (const address of endpoints) {
     const place = placeOf(address);
     const leasedHere = byLeasedIp.get(ipAddressOf(address) ?? '');
     const isRouter = endpointNames.get(address)?.includes(leasedHere?.hostname ?? '') === true;
@@ -427,15 +415,15 @@ function movedTo(
   { addressSource, holderIdentity, ...server }: FoundServer,
   owners: ReadonlyMap<string, string>,
   named: ReadonlyMap<string, NamedServer>,
-  endpoints: readonly ApiEndpoint[],
+  endpoints: readonly string[],
 ): readonly string[] {
   if (addressSource !== 'endpointslice' || holderIdentity !== undefined) return [];
   const host = ipAddressOf(addressOf(server) ?? '');
   if (host === undefined) return [];
   const leased = serversByLeasedIp(named).get(host)?.id;
   return endpoints
-    .filter(({ address }) => ipAddressOf(address) === host)
-    .filter(({ address }) => owners.get(placeOf(address)) === endpointServerId(address))
-    .map(({ address }) => endpointServerId(address))
+    .filter((address) => ipAddressOf(address) === host)
+    .filter((address) => owners.get(placeOf(address)) === endpointServerId(address))
+    .map(endpointServerId)
     .concat(leased ?? []);
 }

@@ -60,8 +60,6 @@ export interface SnapshotTarget {
   holds?(delivery: Delivery, signal: AbortSignal): Promise<boolean>;
   /** The sealed snapshot that it holds, for a start; `undefined` if it holds none. @throws if it cannot be reached */
   held?(signal: AbortSignal): Promise<string | undefined>;
-  /** Whether it refuses creation times in the future. If so, what it accepts shows that the sync job's clock is right. */
-  readonly checksCreationTime?: boolean;
 }
 
 /** Delivers once. A target of a library user that throws must not end the sync job, or a delivery to another target. */
@@ -87,14 +85,19 @@ interface PublicationOptions {
 export function createPublication(options: PublicationOptions) {
   const { clock, timing, signingKey, offer } = options;
   let current: Delivery | undefined;
-  let held: number | undefined;
+  /** Highest generation that a router holds of somebody else. */
+  let held = 0;
   let overtakes = 0;
   // Both by the monotonic clock, so that a clock that is set back delays no renewal.
   let renewAt = 0;
   let overtakeAt = 0;
 
   /** Delivers this from now on. @throws {SnapshotError} if it cannot be sealed; the last one stays then. */
-  async function publish(snapshot: Snapshot): Promise<void> {
+  async function publish(given: Snapshot): Promise<void> {
+    const { metadata } = given;
+    // Another sync job may have made what a router holds: a change does not wait for its turn to overtake that.
+    const generation = Math.max(metadata.generation, held + 1);
+    const snapshot = { ...given, metadata: { ...metadata, generation } };
     current = await sealDelivery(snapshot, signingKey, current);
     // A snapshot of an earlier run may be due for renewal.
     const age = Math.max(0, clock.now() - Date.parse(snapshot.metadata.createdAt));
@@ -102,36 +105,33 @@ export function createPublication(options: PublicationOptions) {
     offer(current);
   }
 
-  /** As of now: what a router holds is young again. */
-  function publishAsOfNow({ snapshot }: Delivery, generation = snapshot.metadata.generation): Promise<void> {
+  /** As of now: what a router holds is young again, or is overtaken. */
+  function publishAsOfNow({ snapshot }: Delivery): Promise<void> {
     const createdAt = new Date(clock.now()).toISOString();
-    return publish({ ...snapshot, metadata: { ...snapshot.metadata, generation, createdAt } });
-  }
-
-  function overtake(delivery: Delivery, held: number): Promise<void> {
-    overtakes++;
-    // Two sync jobs that push to one router overtake each other for ever: the back-off makes that slow.
-    overtakeAt = clock.monotonic() + backOffDelay(timing.refusalBackOff, overtakes, clock.random());
-    return publishAsOfNow(delivery, held + 1);
+    return publish({ ...snapshot, metadata: { ...snapshot.metadata, createdAt } });
   }
 
   return {
     publish,
     /** A router holds another snapshot with this generation, which is at least as high as the one delivered. */
     newerHeld(generation: number): void {
-      held = Math.max(generation, held ?? 0);
+      held = Math.max(generation, held);
     },
     /**
      * Renews if the cluster could be read just now, or overtakes, if it is time to.
      * @returns the snapshot that is being delivered afterwards
      */
     async keepInForce(hasRead: boolean): Promise<Snapshot | undefined> {
-      const generation = current?.snapshot.metadata.generation;
-      const isHeldElsewhere = held !== undefined && generation !== undefined && held >= generation;
-      if (!isHeldElsewhere && clock.monotonic() >= overtakeAt) overtakes = 0;
-      if (isHeldElsewhere && current !== undefined && held !== undefined && clock.monotonic() >= overtakeAt) {
-        await overtake(current, held);
-      } else if (hasRead && current !== undefined && clock.monotonic() >= renewAt) {
+      if (current === undefined) return undefined;
+      const isHeldElsewhere = held >= current.snapshot.metadata.generation;
+      const mayOvertake = clock.monotonic() >= overtakeAt;
+      if (!isHeldElsewhere && mayOvertake) overtakes = 0;
+      if (isHeldElsewhere && mayOvertake) {
+        overtakes++;
+        // Two sync jobs that push to one router overtake each other for ever: the back-off makes that slow.
+        overtakeAt = clock.monotonic() + backOffDelay(timing.refusalBackOff, overtakes, clock.random());
+        await publishAsOfNow(current);
+      } else if (hasRead && clock.monotonic() >= renewAt) {
         await publishAsOfNow(current);
       }
       return current?.snapshot;
@@ -145,7 +145,6 @@ interface TargetDeliveryOptions {
   readonly logger: Logger;
   /** Called if the target holds another snapshot, with its generation, or with ours if that is unknown. */
   readonly onNewerHeld: (generation: number) => void;
-  readonly onAccepted?: (delivery: Delivery) => void;
   readonly observer?: Pick<SyncObserver, 'delivered'> | undefined;
 }
 
@@ -189,7 +188,6 @@ export function createTargetDelivery(target: SnapshotTarget, options: TargetDeli
       held = delivery;
       failures = 0;
       lastAcceptedAt = clock.now();
-      options.onAccepted?.(delivery);
     } else {
       held = undefined;
       failures++;

@@ -11,14 +11,9 @@ test('endpoints of both families, with the port that is named https', () => {
     { name: 'metrics', port: 9 },
     { name: 'https', port: 6443 },
   ];
-  const slice = (addresses: readonly string[], rest = {}) => ({ endpoints: [{ addresses, ...rest }], ports });
-  assert.deepEqual(parseApiEndpoints(slice(['10.0.0.1', '10.0.0.2'])), [
-    { address: '10.0.0.1:6443', hostnames: [] },
-    { address: '10.0.0.2:6443', hostnames: [] },
-  ]);
-  assert.deepEqual(parseApiEndpoints(slice(['fd00::1'], { nodeName: 'cp-a', hostname: 'cp-a' })), [
-    { address: '[fd00::1]:6443', hostnames: ['cp-a'] },
-  ]);
+  const slice = (addresses: readonly string[]) => ({ endpoints: [{ addresses }], ports });
+  assert.deepEqual(parseApiEndpoints(slice(['10.0.0.1', '10.0.0.2'])), ['10.0.0.1:6443', '10.0.0.2:6443']);
+  assert.deepEqual(parseApiEndpoints(slice(['fd00::1'])), ['[fd00::1]:6443']);
 });
 
 test('a slice without endpoints, ports or usable addresses holds none', () => {
@@ -43,10 +38,6 @@ test('one place has one name, however it is written', () => {
   assert.equal(addressOf({ url: 'https://[fd00::1]' }), '[fd00::1]:443');
 });
 
-const endpoint = (host: string, hostnames: readonly string[] = []) => ({
-  address: `${host}:6443`,
-  hostnames,
-});
 const { signal } = new AbortController();
 
 function namesFor(names: Map<string, readonly string[] | Error>) {
@@ -67,10 +58,10 @@ function namesFor(names: Map<string, readonly string[] | Error>) {
   return { clock, asked, endpointNames, changes: () => changes };
 }
 
-test('an endpoint has the names of its certificate and of the EndpointSlice', async () => {
+test('an endpoint has the names of its certificate', async () => {
   const { endpointNames, changes } = namesFor(new Map([['10.0.0.1:6443', ['kubernetes', 'cp-a']]]));
-  await endpointNames.resolve([endpoint('10.0.0.1', ['node-a']), endpoint('10.0.0.2')], signal);
-  assert.deepEqual(endpointNames.names().get('10.0.0.1:6443'), ['node-a', 'kubernetes', 'cp-a']);
+  await endpointNames.resolve(['10.0.0.1:6443', '10.0.0.2:6443'], signal);
+  assert.deepEqual(endpointNames.names().get('10.0.0.1:6443'), ['kubernetes', 'cp-a']);
   assert.deepEqual(endpointNames.names().get('10.0.0.2:6443'), []);
   assert.equal(changes(), 1);
 });
@@ -78,27 +69,26 @@ test('an endpoint has the names of its certificate and of the EndpointSlice', as
 test('an endpoint that cannot be read is read again later, and keeps its names', async () => {
   const names = new Map<string, readonly string[] | Error>([['10.0.0.1:6443', new Error('refused')]]);
   const { endpointNames, clock, asked } = namesFor(names);
-  const resolve = () => endpointNames.resolve([endpoint('10.0.0.1', ['node-a'])], signal);
+  const resolve = () => endpointNames.resolve(['10.0.0.1:6443'], signal);
   const known = () => endpointNames.names().get('10.0.0.1:6443');
   await resolve();
-  // The EndpointSlice's own word holds all the same.
-  assert.deepEqual(known(), ['node-a']);
+  assert.deepEqual(known(), []);
   await resolve();
   assert.equal(asked.length, 1);
   names.set('10.0.0.1:6443', ['cp-a']);
   await clock.advance(1000);
   await resolve();
-  assert.deepEqual(known(), ['node-a', 'cp-a']);
+  assert.deepEqual(known(), ['cp-a']);
   names.set('10.0.0.1:6443', new Error('refused'));
   await clock.advance(600_000);
   await resolve();
   assert.equal(asked.length, 3);
-  assert.deepEqual(known(), ['node-a', 'cp-a']);
+  assert.deepEqual(known(), ['cp-a']);
 });
 
 test('an endpoint that is gone is forgotten', async () => {
   const { endpointNames } = namesFor(new Map());
-  await endpointNames.resolve([endpoint('10.0.0.1')], signal);
+  await endpointNames.resolve(['10.0.0.1:6443'], signal);
   await endpointNames.resolve([], signal);
   assert.equal(endpointNames.names().size, 0);
 });

@@ -10,25 +10,14 @@ import type { SyncTiming } from './timing.ts';
 export const apiEndpointsPath = '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices';
 export const apiEndpointsSelector = 'kubernetes.io/service-name=kubernetes';
 
-export interface ApiEndpoint {
-  /** `host:port`; an IPv6 host in brackets. */
-  readonly address: string;
-  /** Names of the host in the EndpointSlice. kube-apiserver writes none; other control planes may. */
-  readonly hostnames: readonly string[];
-}
-
-/** The endpoints of one EndpointSlice. Conditions do not count: reading a server shows whether it is available. */
-export function parseApiEndpoints(object: unknown): readonly ApiEndpoint[] {
+/** `host:port` of the endpoints of one EndpointSlice. Conditions do not count: reading a server shows whether it is available. */
+export function parseApiEndpoints(object: unknown): readonly string[] {
   const { endpoints, ports } = checkedDocument(endpointSlice, apiEndpointsPath, object);
   const port = (ports.find(({ name }) => name === 'https') ?? ports[0])?.port;
   if (port == null) return [];
-  return endpoints.flatMap(({ addresses, hostname, nodeName }) => {
-    const hostnames = [...new Set([hostname, nodeName])].filter((name) => name !== '');
-    return addresses
-      .map((host) => joinHostPort(host, port))
-      .filter((address) => parseHostPort(address).ok)
-      .map((address) => ({ address, hostnames }));
-  });
+  return endpoints
+    .flatMap(({ addresses }) => addresses.map((host) => joinHostPort(host, port)))
+    .filter((address) => parseHostPort(address).ok);
 }
 
 /** ID of a server of which only the address is known. */
@@ -59,16 +48,7 @@ export function placeOfServer(server: ServerDescription): string | undefined {
 
 /** k8s.io/api discovery/v1 types.go. Go writes a nil slice as null. */
 const endpointSlice = v.object({
-  endpoints: v.nullish(
-    v.array(
-      v.object({
-        addresses: v.nullish(v.array(v.string()), []),
-        hostname: v.nullish(v.string(), ''),
-        nodeName: v.nullish(v.string(), ''),
-      }),
-    ),
-    [],
-  ),
+  endpoints: v.nullish(v.array(v.object({ addresses: v.nullish(v.array(v.string()), []) })), []),
   ports: v.nullish(v.array(v.object({ name: v.nullish(v.string(), ''), port: v.nullish(v.number()) })), []),
 });
 
@@ -94,13 +74,13 @@ export function createEndpointNames({ servingNames, clock, timing, onChange }: E
     timeout: timing.identityTimeout,
     concurrentDocuments: concurrentEndpoints,
   });
-  let known: readonly ApiEndpoint[] = [];
-  /** By address: those of the EndpointSlice and of the certificate. */
+  let known: readonly string[] = [];
+  /** By address. */
   const names = (): ReadonlyMap<string, readonly string[]> =>
     new Map(
-      known.map(({ address, hostnames }) => {
+      known.map((address) => {
         const state = certificates.state(address);
-        return [address, state.kind === 'known' ? [...hostnames, ...state.value] : hostnames];
+        return [address, state.kind === 'known' ? state.value : []];
       }),
     );
   return {
@@ -108,12 +88,12 @@ export function createEndpointNames({ servingNames, clock, timing, onChange }: E
      * Reads the certificates that are due, and forgets endpoints that are gone.
      * @returns when all have been read. Never rejects.
      */
-    async resolve(endpoints: readonly ApiEndpoint[], signal: AbortSignal): Promise<void> {
+    async resolve(endpoints: readonly string[], signal: AbortSignal): Promise<void> {
       known = endpoints;
-      certificates.keep(new Set(endpoints.map(({ address }) => address)));
+      certificates.keep(new Set(endpoints));
       const before = JSON.stringify([...names()]);
       // The reader of the server reports a failure; here the endpoint only stays as it was.
-      const wanted = endpoints.map(({ address }) => ({
+      const wanted = endpoints.map((address) => ({
         key: address,
         refreshedAfter: timing.identityRefresh,
         read: async (deadline: AbortSignal) => (await servingNames(address, deadline)).slice(0, maximumNames),

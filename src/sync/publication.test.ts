@@ -81,6 +81,19 @@ test('overtakes a router that holds a higher generation, with the same content',
   assert.equal(offered.length, 2);
 });
 
+test('a change does not wait until a router is overtaken that holds what another sync job has made', async () => {
+  const { offered, publication, snapshot } = await setUp();
+  await publication.publish(snapshot);
+  publication.newerHeld(40);
+  await publication.keepInForce(true);
+  publication.newerHeld(42);
+  await publication.keepInForce(true);
+  assert.equal(offered.length, 2, 'the same content waits');
+  const { servers } = snapshotOf({ a: ['v1/pods'], b: ['v1/pods'] });
+  await publication.publish({ ...snapshot, servers, metadata: { ...snapshot.metadata, generation: 42 } });
+  assert.equal(offered.at(-1)?.snapshot.metadata.generation, 43);
+});
+
 test('two sync jobs that overtake each other do so ever more slowly', async () => {
   const { clock, publication, snapshot } = await setUp();
   await publication.publish(snapshot);

@@ -1,5 +1,5 @@
 import { type Logger, silentLogger } from '../runtime/logger.ts';
-import { backOffDelay, type Clock, steadyClock, systemClock, waitAtMost } from '../runtime/time.ts';
+import { backOffDelay, type Clock, systemClock, waitAtMost } from '../runtime/time.ts';
 import { describeIssues } from '../runtime/validation.ts';
 import { parseSnapshot } from '../snapshot/format/parse-snapshot.ts';
 import type { Snapshot } from '../snapshot/format/schema.ts';
@@ -45,7 +45,7 @@ export function createRoundContext(parts: SyncParts) {
   const options = {
     ...parts,
     timing: { ...defaultTiming, ...parts.timing },
-    clock: steadyClock(parts.clock ?? systemClock),
+    clock: parts.clock ?? systemClock,
     logger: parts.logger ?? silentLogger,
   };
   return {
@@ -106,10 +106,6 @@ export function createSyncLoop(given: SyncParts): SyncLoop {
       timing,
       observer: options.observer,
       onNewerHeld: (generation) => publication.newerHeld(generation),
-      onAccepted: ({ snapshot, sealed }) => {
-        if (target.checksCreationTime !== true) return;
-        clock.vouch(sealed?.held.createdAt ?? Date.parse(snapshot.metadata.createdAt));
-      },
     }),
   );
   let attempted: Promise<unknown> = Promise.resolve();

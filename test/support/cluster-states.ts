@@ -44,10 +44,7 @@ export function clusterStates(state: ClusterState = initialClusterState([])) {
         timing: defaultTiming,
         isUpToDate: true,
         ...rest,
-        endpoints:
-          'endpoints' in given && given.endpoints === undefined
-            ? undefined
-            : endpoints.map((address) => ({ address, hostnames: [] })),
+        endpoints: 'endpoints' in given && given.endpoints === undefined ? undefined : endpoints,
         endpointNames: new Map(Object.entries(endpointNames)),
         isReadable: (id) => readable[id],
       });

@@ -40,7 +40,7 @@ export async function findOwnServerId(
   config: ServeConfig,
   wait: WaitForServerId | undefined,
 ): Promise<FoundServerId | SettingIssue> {
-  const { embeddedSync, local, peerCa } = config;
+  const { embeddedSync, local } = config;
   if (embeddedSync === undefined || local === undefined) throw new TypeError('There is no cluster to ask.');
   const { access } = embeddedSync;
   const { findServerId } = await import('../../sync/node/find-server-id.ts');
@@ -48,7 +48,7 @@ export async function findOwnServerId(
     try {
       return await findServerId({
         access,
-        local: localApiServer(local, peerCa),
+        local: localApiServer(local),
         hostname: hostname(),
         isLocal: isLocalServerAddress(config),
         signal: wait?.ending,

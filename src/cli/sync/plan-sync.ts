@@ -68,7 +68,7 @@ export function planSync(settings: SyncSettings): SyncPlan {
   const clientCertificate = readClientCertificate(settings);
   if (!settings.isGiven('record')) return planLive(settings, common, clientCertificate);
   if (!settings.isGiven('server')) settings.issue('server', serverIsRequired);
-  const { certificateAuthorities = '', authoritiesFrom } = readPeerAuthorities(settings);
+  const { certificateAuthorities = '' } = readPeerAuthorities(settings);
   return {
     kind: 'live',
     once: true,
@@ -76,7 +76,6 @@ export function planSync(settings: SyncSettings): SyncPlan {
     options: {
       servers: common.servers,
       certificateAuthorities,
-      authoritiesFrom,
       clientCertificate,
       record: call.record ?? '',
     },
@@ -137,12 +136,10 @@ function planLive(
   };
 }
 
-function readPeerAuthorities(
-  settings: SyncSettings,
-): Pick<SyncOptions, 'certificateAuthorities' | 'authoritiesFrom'> {
+function readPeerAuthorities(settings: SyncSettings): Pick<SyncOptions, 'certificateAuthorities'> {
   settings.require('peer-ca-file');
   const file = settings.file('peer-ca-file', settings.values.apiServers.caFile);
-  return { certificateAuthorities: file?.text, authoritiesFrom: file && `--peer-ca-file (${file.path})` };
+  return { certificateAuthorities: file?.text };
 }
 
 function readClientCertificate(settings: SyncSettings): SyncOptions['clientCertificate'] {

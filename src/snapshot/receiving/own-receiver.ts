@@ -2,16 +2,9 @@ import { isSameContent, snapshotText } from '../format/packed-snapshot.ts';
 import { parseSnapshot, parseSnapshotText } from '../format/parse-snapshot.ts';
 import type { Snapshot } from '../format/schema.ts';
 import { invalid, SnapshotError } from '../format/snapshot-error.ts';
-import { buildRoutingTable } from '../routing-table/build-routing-table.ts';
+import { buildRoutingTable, renewedTable } from '../routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../routing-table/routing-table.ts';
-import {
-  type Acceptance,
-  acceptance,
-  type Held,
-  requireLater,
-  requireRising,
-  SnapshotReceiver,
-} from './receiver.ts';
+import { type Acceptance, acceptance, type Held, requireRising, SnapshotReceiver } from './receiver.ts';
 
 /**
  * The receiver of a router that reads the cluster itself: the sync job runs in its process and hands its snapshots to
@@ -39,7 +32,7 @@ export class OwnSnapshotReceiver extends SnapshotReceiver {
         held.table.generation === generation &&
         isSameContent(held.table.snapshot, next);
       if (!isSame) requireRising(generation, held);
-      const table = isSame ? requireLater(held.table, next) : buildRoutingTable(next);
+      const table = isSame ? laterTable(held.table, next) : buildRoutingTable(next);
       if (table === held?.table && held.persisted) return acceptance('unchanged', table, undefined);
       // In use before it is stored: a busy disk may take a second, and what is lost can be read again.
       if (table !== held?.table) this.use(own(table, false));
@@ -54,6 +47,14 @@ export class OwnSnapshotReceiver extends SnapshotReceiver {
   protected override async check(stored: string): Promise<Held> {
     return own(buildRoutingTable(this.acceptable(await openOwnSnapshot(stored))), true);
   }
+}
+
+/** The same table for the same time of making. @throws {SnapshotError} for an earlier one: the clock was set back */
+function laterTable(table: RoutingTable, { metadata }: Snapshot): RoutingTable {
+  const renewed = renewedTable(table, metadata.createdAt);
+  if (renewed.createdAt === table.createdAt) return table;
+  if (renewed.createdAt > table.createdAt) return renewed;
+  throw new SnapshotError('NotNewer', 'The snapshot was made before the one that is held.');
 }
 
 function own(table: RoutingTable, persisted: boolean): Held {

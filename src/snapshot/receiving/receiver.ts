@@ -88,21 +88,6 @@ export function requireRising(generation: number, held: Held | undefined): void 
   );
 }
 
-/**
- * The table of a snapshot that is sent again, the same one if it was made at the same time. Made later it is a renewal: it is
- * young again. An old one that is played back revives nothing.
- * @throws {SnapshotError} `NotNewer` if it was made earlier
- */
-export function requireLater(table: RoutingTable, { metadata }: Snapshot): RoutingTable {
-  const renewed = renewedTable(table, metadata.createdAt);
-  if (renewed.createdAt > table.createdAt) return renewed;
-  if (renewed.createdAt === table.createdAt) return table;
-  throw new SnapshotError(
-    'NotNewer',
-    `Generation ${table.generation} is held as of a later time; a snapshot of a clock that was set back needs a higher one.`,
-  );
-}
-
 /** How far the maker's clock may be ahead of the receiver's: the leeway Kerberos made customary. */
 const maximumClockSkewMilliseconds = 5 * 60 * 1000;
 
@@ -206,7 +191,7 @@ export class SnapshotReceiver {
   /**
    * Takes a sealed snapshot if its signature and content hold and its generation rises. Sets that are held may be left out
    * of it, and others may be what differs from those. The held snapshot sent again is `unchanged`, under any valid signature,
-   * and with a later time of making `renewed`; other content needs a higher generation.
+   * and `renewed` if it was made later: one that is played back revives nothing. Other content needs a higher generation.
    * @throws {SnapshotError} with the reason; nothing has changed then.
    */
   accept(sealed: string): Promise<Acceptance> {
@@ -217,10 +202,9 @@ export class SnapshotReceiver {
         requireRising(snapshot.metadata.generation, held);
         return this.#replace('accepted', { table: buildRoutingTable(snapshot), digest, jws });
       }
-      const table = requireLater(held.table, snapshot);
-      return table === held.table
-        ? this.#keep({ ...held, jws })
-        : this.#replace('renewed', { table, digest, jws });
+      const table = renewedTable(held.table, snapshot.metadata.createdAt);
+      if (table.createdAt > held.table.createdAt) return this.#replace('renewed', { table, digest, jws });
+      return this.#keep(table.createdAt < held.table.createdAt ? held : { ...held, jws });
     });
   }
 

@@ -18,8 +18,6 @@ export interface Endpoint {
   readonly serverName?: string | undefined;
   /** PEM. Default: those of the credentials. */
   readonly certificateAuthorities?: string | undefined;
-  /** What names those, for messages: a flag, or a field of a file. */
-  readonly authoritiesFrom?: string | undefined;
 }
 
 interface ApiClientOptions {
@@ -173,7 +171,7 @@ export class ApiClient {
 
   #credentials(): Promise<ClusterCredentials> {
     return this.#options.credentials().catch((cause: unknown) => {
-      throw unreachable('the credentials', cause, undefined);
+      throw unreachable('the credentials', cause);
     });
   }
 
@@ -188,7 +186,7 @@ export class ApiClient {
     try {
       return await send(this.#clientTo(endpoint, credentials), [...credentials.headers, ...headers]);
     } catch (cause) {
-      throw unreachable(withoutQuery(place), cause, endpoint.authoritiesFrom);
+      throw unreachable(withoutQuery(place), cause);
     }
   }
 
@@ -240,13 +238,16 @@ async function* chunksOf({ body }: HttpsStream, onBreak: () => void): AsyncGener
     for await (const chunk of body) yield decoder.decode(chunk, { stream: true });
   } catch (cause) {
     onBreak();
-    throw unreachable('the watch', cause, undefined);
+    throw unreachable('the watch', cause);
   }
 }
 
 /** The error of a server that did not respond, with what to do where its certificate is not accepted. */
-function unreachable(place: string, cause: unknown, authoritiesFrom: string | undefined): ReadError {
-  const advice = authoritiesFrom && untrustedCertificateAdvice(cause, authoritiesFrom);
+function unreachable(place: string, cause: unknown): ReadError {
+  const advice = untrustedCertificateAdvice(
+    cause,
+    '--peer-ca-file, --local-server-ca-file or certificate-authority of the kubeconfig',
+  );
   const message = `${place}: ${errorMessage(cause)}${advice === undefined ? '' : `. ${advice}`}`;
   return new ReadError('Unreachable', message, { cause });
 }

@@ -29,8 +29,6 @@ export interface ClusterAccess {
   readonly server: string;
   /** The name that the certificate of `server` must have; default: its host. */
   readonly serverName: string | undefined;
-  /** What names the authorities of `server`, for messages. */
-  readonly authoritiesFrom?: string | undefined;
   /** The current credentials, at most ten seconds old. @throws if a file cannot be used */
   credentials(): Promise<ClusterCredentials>;
 }
@@ -76,7 +74,6 @@ export async function loadClusterAccess(options: ClusterAccessOptions): Promise<
   return {
     server: server.replace(/\/+$/, ''),
     serverName: cluster.tlsServerName,
-    authoritiesFrom: 'inCluster' in options ? authoritiesOfPod : `certificate-authority in ${file}`,
     credentials() {
       const at = performance.now();
       if (last === undefined || at - last.at >= freshMilliseconds) {
@@ -140,7 +137,6 @@ function identityOf(options: ClusterAccessOptions): KubeconfigIdentity {
 
 /** Where the kubelet puts what a pod needs (k8s.io/client-go rest InClusterConfig). */
 const podFolder = '/var/run/secrets/kubernetes.io/serviceaccount';
-const authoritiesOfPod = join(podFolder, 'ca.crt');
 
 function identityOfPod(): KubeconfigIdentity {
   const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port } = process.env;
@@ -152,7 +148,9 @@ function identityOfPod(): KubeconfigIdentity {
   const server = `https://${joinHostPort(host, port)}`;
   const pod = parseKubeconfig(
     JSON.stringify({
-      clusters: [{ name: 'in-cluster', cluster: { server, 'certificate-authority': authoritiesOfPod } }],
+      clusters: [
+        { name: 'in-cluster', cluster: { server, 'certificate-authority': join(podFolder, 'ca.crt') } },
+      ],
       users: [{ name: 'of the pod', user: { tokenFile: join(podFolder, 'token') } }],
     }),
     podFolder,

@@ -138,12 +138,9 @@ function readingOf(
     kubernetes: embeddedSync.access,
     servers: apiServers.servers ?? [],
     certificateAuthorities: peerCa?.pem,
-    authoritiesFrom: peerCa && `--peer-ca-file (${peerCa.path})`,
     cluster: snapshot.cluster,
     local:
-      serverId === undefined || local === undefined
-        ? undefined
-        : { id: serverId, ...localApiServer(local, peerCa) },
+      serverId === undefined || local === undefined ? undefined : { id: serverId, ...localApiServer(local) },
     via: `1.1 ${pseudonym}`,
     timing: { ...timing, grace: snapshot.departedServerGrace },
   };

@@ -40,10 +40,10 @@ export async function findServerId({
   isLocal,
   signal,
 }: FindServerIdOptions): Promise<FoundServerId> {
-  const { server: origin, serverName, authoritiesFrom, credentials } = await loadClusterAccess(access);
+  const { server: origin, serverName, credentials } = await loadClusterAccess(access);
   const client = new ApiClient({ credentials });
   // The kubeconfig's server may be a router.
-  const connection = client.watching(() => [local, { origin, serverName, authoritiesFrom }]);
+  const connection = client.watching(() => [local, { origin, serverName }]);
   try {
     const leases = (
       await Promise.all(
@@ -57,7 +57,7 @@ export async function findServerId({
       .sort((one, other) => other.renewedAt - one.renewedAt);
     if (own !== undefined) return { id: own.id, source: `identity Lease of this host, ${hostname}` };
     const slices = await listed(connection, apiEndpointsPath, apiEndpointsSelector, signal);
-    const addresses = [...new Set(slices.flatMap(parseApiEndpoints).map(({ address }) => address))].sort();
+    const addresses = [...new Set(slices.flatMap(parseApiEndpoints))].sort();
     const [address, ...others] = addresses.filter(isLocal);
     if (address !== undefined && others.length === 0) {
       const source = `endpoint ${address} of the Service kubernetes: no identity Lease is of this host, ${hostname}`;
@@ -95,15 +95,10 @@ async function listed(
   );
 }
 
-export function localApiServer(
-  { origin, serverName, ca }: NonNullable<ServeConfig['local']>,
-  peerCa: ServeConfig['peerCa'],
-): Omit<LocalApiServer, 'id'> {
-  return {
-    origin,
-    serverName,
-    certificateAuthorities: ca.pem,
-    // Without a file of its own it is verified with that of the peers.
-    authoritiesFrom: `${ca.path === peerCa?.path ? '--peer-ca-file' : '--local-server-ca-file'} (${ca.path})`,
-  };
+export function localApiServer({
+  origin,
+  serverName,
+  ca,
+}: NonNullable<ServeConfig['local']>): Omit<LocalApiServer, 'id'> {
+  return { origin, serverName, certificateAuthorities: ca.pem };
 }

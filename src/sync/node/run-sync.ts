@@ -51,8 +51,6 @@ export interface SyncOptions
   readonly kubernetes?: ClusterAccessOptions | undefined;
   /** Verify API servers' serving certificates. Required without `kubernetes`. */
   readonly certificateAuthorities?: string | undefined;
-  /** What names those, for messages: a flag, or a field of a file. */
-  readonly authoritiesFrom?: string | undefined;
   readonly clientCertificate?: HttpsServer['clientCertificate'];
   readonly routers?: readonly RouterTarget[] | undefined;
   /** A signed one is also what the next run starts from, with what the routers hold. */
@@ -245,18 +243,15 @@ async function openSync(
 /** The API servers of a cluster: listed by hand, found, and the one behind the router. */
 export function openServers(
   client: ApiClient,
-  given: Pick<SyncOptions, 'servers' | 'certificateAuthorities' | 'authoritiesFrom' | 'local'>,
+  given: Pick<SyncOptions, 'servers' | 'certificateAuthorities' | 'local'>,
   access: ClusterAccess | undefined,
   recording: Recording | undefined,
 ) {
   const { certificateAuthorities, local } = given;
-  const authoritiesFrom =
-    certificateAuthorities === undefined ? access?.authoritiesFrom : given.authoritiesFrom;
   const peerAt = (origin: string, serverName = apiServerName): Endpoint => ({
     origin,
     serverName,
     certificateAuthorities,
-    authoritiesFrom,
   });
   const documentsAt = (id: string, endpoint: Endpoint): ServerDocuments => {
     const documents = client.documentsAt(endpoint);
@@ -284,11 +279,7 @@ export function openServers(
       let addresses: readonly string[] = [];
       const connection = client.watching(() => {
         if (access === undefined) return byHand.map(({ endpoint }) => endpoint);
-        const named = {
-          origin: access.server,
-          serverName: access.serverName,
-          authoritiesFrom: access.authoritiesFrom,
-        };
+        const named = { origin: access.server, serverName: access.serverName };
         const others = addresses.map((address) => peerAt(`https://${address}`));
         // The kubeconfig's server may be a router.
         return local === undefined ? [named, ...others] : [local, ...others, named];

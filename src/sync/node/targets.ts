@@ -105,7 +105,6 @@ export function httpsTarget(options: HttpsTargetOptions): HttpsTarget {
 
   return {
     name: url,
-    checksCreationTime: true,
     async put({ sealed }: Delivery, signal) {
       if (sealed === undefined) return { kind: 'refused', message: 'routers accept only signed snapshots' };
       return pushSnapshot(sealed, signal);
