@@ -86,16 +86,6 @@ export const codeUnions: readonly CodeUnion[] = [
     },
   },
   {
-    heading: 'Names of identity headers',
-    source: 'src/request/headers.ts',
-    name: 'IdentityHeaderNamesErrorCode',
-    introduction: 'In `--requestheader-*-headers`, at the start.',
-    descriptions: {
-      EmptyHeaderName: 'A blank entry in the list.',
-      InvalidHeaderName: 'Not a token of RFC 9110 section 5.6.2.',
-    },
-  },
-  {
     heading: 'Serving',
     source: 'src/node/serving/server-error.ts',
     name: 'ServerErrorCode',

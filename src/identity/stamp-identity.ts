@@ -25,7 +25,6 @@ function identityHeaderValue(field: string, text: string): string {
   return toByteString(text);
 }
 
-/** @throws {IdentityTextError} */
 export function checkIdentityIsExpressible(user: UserInfo): void {
   checkIdentityText('user name', user.name);
   checkIdentityText('user uid', user.uid);

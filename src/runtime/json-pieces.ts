@@ -3,7 +3,6 @@ import { type JsonTextResult, parseJsonText } from './validation.ts';
 
 /** Characters that are parsed at once: `JSON.parse` takes about a millisecond for them. */
 const pieceLength = 64 * 1024;
-/** Characters that are looked at between two rests. */
 const lookLength = 256 * 1024;
 
 /** An array or object that is not parsed at once: it is longer than a piece, or one of the first two levels. */
@@ -12,7 +11,6 @@ interface Container {
   readonly end: number;
   readonly isArray: boolean;
   readonly commas: readonly number[];
-  /** Containers among its members, by the number of the member. */
   readonly inner: ReadonlyMap<number, Container>;
 }
 

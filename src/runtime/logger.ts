@@ -6,7 +6,6 @@ export interface Logger {
   error(fields: Readonly<Record<string, unknown>>, message: string): void;
 }
 
-/** Logs nothing: the default of a library. */
 export const silentLogger: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 
 const interval = 10_000;
@@ -16,13 +15,11 @@ const mostKinds = 1_000;
 
 interface Told {
   since: number;
-  /** Failures since then that were not told of. */
   withheld: number;
 }
 
 interface FailureLogOptions {
   readonly logger: Logger;
-  /** Milliseconds of a clock that only rises. */
   readonly clock: () => number;
 }
 

@@ -31,7 +31,6 @@ export class SharedWork<Result> {
     }
   }
 
-  /** Does at once what is left of it. */
   now(): Result {
     for (;;) {
       const result = this.#step();

@@ -20,7 +20,6 @@ export class IssueList {
     else this.#omitted++;
   }
 
-  /** Of all errors, the ones left out included. */
   get count(): number {
     return this.#kept.length + this.#omitted;
   }
@@ -173,7 +172,6 @@ export function wholeNumber(minimum: number, maximum: number) {
   );
 }
 
-/** `undefined` when it has errors, which are then among `issues`. */
 export function readValue<Schema extends v.GenericSchema>(
   schema: Schema,
   input: unknown,
@@ -186,7 +184,6 @@ export function readValue<Schema extends v.GenericSchema>(
   return undefined;
 }
 
-/** `path` and the way from there to what has the issue. */
 export function pathOf(path: string, issue: v.BaseIssue<unknown>): string {
   let result = path;
   for (const item of issue.path ?? []) {

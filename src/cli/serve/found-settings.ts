@@ -79,7 +79,6 @@ export function findSettings(given: GivenValues, readFile: ReadTextFile): FoundS
     if (given.has(flag) || input === undefined) return;
     values.set(flag, { input, shown: shownText(input), source: { kind: 'found', text: source } });
   };
-  /** What kube-apiserver has under the same name; a file, where it is on this node. */
   const addSame = (flag: RouterFlag): void => {
     const source = `--${flag} of kube-apiserver in ${path}`;
     if (given.has(flag)) return;
@@ -169,7 +168,6 @@ export function originOf(flags: ReadonlyMap<string, string>): string {
 export const repeatInstallation =
   'kubeadm moves it there when it upgrades without --patches /etc/kubernetes/patches: then repeat mixed-version-proxy install kubeadm on this node';
 
-/** Whether a server on this machine would have to listen where the router does. */
 export function isOwnPort(origin: string, { bindAddress, port }: Listening): boolean {
   const { hostname, port: ownPort } = new URL(origin);
   const isEverywhere = bindAddress === '0.0.0.0' || bindAddress === '::';

@@ -84,7 +84,6 @@ function flagsOf(words: readonly string[]): readonly (readonly [name: string, va
   });
 }
 
-/** By the mount that is nearest to a path, as the kernel looks it up. */
 function hostPathsOf(
   volumeMounts: PodSpec['containers'][number]['volumeMounts'],
   volumes: PodSpec['volumes'],

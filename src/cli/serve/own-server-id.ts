@@ -10,7 +10,6 @@ import type { GivenValues, SettingIssue } from '../settings/read-settings.ts';
 import { CommandFailure } from '../terminal/command-context.ts';
 import { readsForOneServer } from './found-settings.ts';
 
-/** How the ID is waited for while the cluster does not tell it. */
 export interface WaitForServerId {
   /**
    * Waits before the next attempt.
@@ -28,7 +27,6 @@ export function canFindServerId(given: GivenValues): boolean {
   return readsForOneServer(given) && !given.has('server-id');
 }
 
-/** In the place of the ID while the rest of a configuration is checked. */
 export const serverIdToBeFound = 'not-known-yet';
 
 /**

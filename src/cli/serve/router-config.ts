@@ -63,7 +63,6 @@ export function validateServeOptions(
   return routerConfig(new Settings(routerSettings, [flags], environment.readFile), environment);
 }
 
-/** Checks the settings of a router, reads the files that they name, and reports every error at once. */
 export async function routerConfig(
   settings: ServeSettings,
   environment: ServeEnvironment,
@@ -177,7 +176,6 @@ const probing = { timeout: 5_000, rise: 2, fall: 3 };
 
 const unknownVersionInteroperabilityProxy = 'UnknownVersionInteroperabilityProxy';
 
-/** The one gate there is stays on unless it is turned off. */
 function readFeatureGate(settings: ServeSettings): boolean {
   for (const gate of Object.keys(settings.values.featureGates)) {
     if (gate === unknownVersionInteroperabilityProxy) continue;
@@ -270,7 +268,6 @@ function readNamedServingPairs(settings: ServeSettings, files: ServeFiles): Serv
   });
 }
 
-/** Reads whose X-Remote headers are believed; `undefined`: nobody's. */
 function readRequestHeader(
   settings: ServeSettings,
   clientCa: PemFile | undefined,
@@ -372,7 +369,6 @@ function readProxyClientPair(
   return files.pair('proxy-client-cert-file', certFile, 'proxy-client-key-file', keyFile);
 }
 
-/** An operator who forgot the pair should learn it at the start, not from callers' 401s. */
 function warnOfTokensOnly(settings: ServeSettings, authenticating: readonly RouterFlag[]): void {
   settings.warn(
     'proxy-client-cert-file',

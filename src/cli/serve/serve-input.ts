@@ -57,7 +57,6 @@ interface ServeInputOptions {
   readonly maySkipServerId?: boolean;
 }
 
-/** One line in place of one for each required setting. */
 const nothingGiven =
   'give --kubeconfig on a control-plane node of kubeadm, where the other settings are found, or --config with a configuration file elsewhere';
 
@@ -136,7 +135,6 @@ interface ServerIdOptions {
   readonly maySkipServerId: boolean;
 }
 
-/** Checks a router, and asks the cluster for the ID of its local server where that is not given. */
 async function checkWithServerId(
   given: GivenValues,
   check: (serverId: GivenValue | undefined) => Promise<CheckedRouter>,
@@ -173,7 +171,6 @@ async function portWarnings(config: ServeConfig, context: CommandContext): Promi
   return [`${busy.message}${busy.isInUse ? ' (nothing to do if it is this router that runs there)' : ''}`];
 }
 
-/** A setting that is not left at its default, and where its value comes from. */
 function foundSetting({ flag, shown, source }: SettingInUse): readonly FoundSetting[] {
   switch (source?.kind) {
     case undefined:

@@ -10,7 +10,6 @@ import type { CertificatePair, PemFile } from '../../node/configuration/serve-co
 import type { FlagOf, SectionSchema } from '../../node/configuration/setting.ts';
 import type { Settings } from './read-settings.ts';
 
-/** A PEM file, and the certificates in it, in order; at least one. */
 interface CertificateFile {
   readonly file: PemFile;
   readonly certificates: readonly X509Certificate[];
@@ -37,7 +36,6 @@ export class CertificateFiles<Root extends SectionSchema> {
     return { file: { path: file.path, pem: file.text }, certificates };
   }
 
-  /** A certificate and its key. A key that belongs to another certificate is an error. */
   pair(
     certificateFlag: FlagOf<Root>,
     certificatePath: string | undefined,

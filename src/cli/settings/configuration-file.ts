@@ -159,7 +159,6 @@ function meant(name: string, section: SectionSchema, { settings }: Configuration
   return candidates.length === 0 ? '' : `; did you mean ${oneOf.format(candidates)}?`;
 }
 
-/** A value with its paths replaced; names beside them stay. */
 export function withPaths(input: unknown, replace: (path: string) => string | undefined): unknown {
   if (typeof input === 'string') return replace(input);
   if (Array.isArray(input)) return input.map((each) => withPaths(each, replace));
@@ -171,7 +170,6 @@ export function withPaths(input: unknown, replace: (path: string) => string | un
   return Object.fromEntries(replaced);
 }
 
-/** Standard output is no path. */
 function inFolder(folder: string, path: string): string {
   return path === '-' ? path : resolve(folder, path);
 }

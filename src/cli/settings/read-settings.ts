@@ -39,7 +39,6 @@ export type GivenValues = ReadonlyMap<string, GivenValue>;
 export interface SettingIssue {
   readonly flag: `--${string}`;
   readonly message: string;
-  /** Where the value comes from; `undefined`: it was not given. */
   readonly source?: Source;
   /** Whether it is about something that was not given: what cannot be read may have been meant for it. */
   readonly isOfMissing?: true;
@@ -104,7 +103,6 @@ export class Settings<Root extends SectionSchema> {
     this.#add(this.warnings, flag, message, !this.isGiven(flag));
   }
 
-  /** Whether it was given or found at all, whatever its value. */
   isGiven(flag: FlagOf<Root>): boolean {
     return this.#given.has(flag);
   }
@@ -152,14 +150,12 @@ export class Settings<Root extends SectionSchema> {
     return [...this.#settings.keys()].filter(isMarked);
   }
 
-  /** The flags that this call has no use for, given or not. */
   useless(): readonly string[] {
     return [...this.#settings.values()].flatMap((setting) =>
       this.#callWithoutUseOf(setting) === undefined ? [] : [setting.flag],
     );
   }
 
-  /** Refuses what this call has no use for, and what does nothing without another setting. */
   check(): void {
     for (const setting of this.#settings.values()) {
       const { flag, about } = setting;
@@ -238,7 +234,6 @@ export function faultsOf(
   }));
 }
 
-/** The same in whole sentences. A blank flag has upstream's words. */
 function faultsOfFlag(setting: Setting, { input, source }: GivenValue): readonly string[] {
   const { flag, takes, about } = setting;
   const isBlank = (value: unknown) => typeof value === 'string' && value.trim() === '';

@@ -17,7 +17,6 @@ import {
 /** Pinned as `typ`, so that nothing else that the same key signs passes for an assertion (RFC 8725 section 3.11). */
 export const peerAssertionType = 'mixed-version-proxy-identity+jwt';
 
-/** Seconds that an assertion may live, from `iat` to `exp`. */
 export const maximumAssertionLifetime = 60;
 export const assertionLeeway = 5;
 

@@ -55,44 +55,8 @@ type Admission =
   /** No room left to remember it, so it must not be believed. */
   | 'full';
 
-/** Ranges that are kept; each jump of the clock makes one more. */
-const maximumRanges = 16;
-/** Seconds between two deadlines that still belong to one range: no assertion lives longer. */
-const joinedWithin = 120;
-
-/**
- * In few ranges, not "everything until now": a clock that ran hours ahead for a moment would then have every assertion refused
- * until those hours have really passed.
- */
-class SecondRanges {
-  #ranges: { from: number; to: number }[] = [];
-
-  has(second: number): boolean {
-    return this.#ranges.some(({ from, to }) => second >= from && second <= to);
-  }
-
-  add(second: number): void {
-    const near = this.#ranges.find(
-      ({ from, to }) => second >= from - joinedWithin && second <= to + joinedWithin,
-    );
-    if (near === undefined) {
-      this.#ranges.push({ from: second, to: second });
-      this.#keepFew();
-      return;
-    }
-    near.from = Math.min(near.from, second);
-    near.to = Math.max(near.to, second);
-  }
-
-  /** In doubt, an assertion is refused. */
-  #keepFew(): void {
-    if (this.#ranges.length <= maximumRanges) return;
-    this.#ranges.sort((one, other) => one.from - other.from);
-    const [first, second, ...rest] = this.#ranges;
-    if (first === undefined || second === undefined) return;
-    this.#ranges = [{ from: first.from, to: Math.max(first.to, second.to) }, ...rest];
-  }
-}
+/** A day and its seconds: a clock that is set back by more than that has made certificates useless, too. */
+const maximumForgotten = 86_400;
 
 /**
  * Remembers nonces until what they came with has expired. Bounded: what comes on top is refused. Taking a nonce is one
@@ -104,8 +68,8 @@ export class ReplayWindow {
   readonly #byDeadline = new Map<number, Set<string>>();
   #size = 0;
   #lookedUntil = 0;
-  /** The deadlines whose nonces have been forgotten; a clock set back does not revive them. */
-  readonly #forgotten = new SecondRanges();
+  /** The deadlines whose nonces have been forgotten, in that order; a clock set back does not revive them. */
+  readonly #forgotten = new Set<number>();
 
   /** @param capacity nonces; some 70 bytes each. */
   constructor(capacity: number) {
@@ -144,6 +108,10 @@ export class ReplayWindow {
       this.#byDeadline.delete(deadline);
       this.#size -= nonces.size;
       this.#forgotten.add(deadline);
+    }
+    for (const first of this.#forgotten) {
+      if (this.#forgotten.size <= maximumForgotten) break;
+      this.#forgotten.delete(first);
     }
   }
 }

@@ -41,7 +41,6 @@ export function parseCertificates({ pem, source }: PemText): readonly X509Certif
   });
 }
 
-/** @throws {CertificatePemError} */
 export function parsePrivateKey({ pem, source }: PemText): KeyObject {
   try {
     return createPrivateKey(pem);

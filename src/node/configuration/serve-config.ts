@@ -26,7 +26,6 @@ export interface RequestHeaderConfig {
 
 /** The address peers should use for this router, and which setting it came from. */
 export interface AdvertisedAddress {
-  /** An IP address, IPv6 without brackets. */
   readonly host: string;
   /** 0 when the serving port is chosen by the system at start. */
   readonly port: number;
@@ -64,21 +63,17 @@ export interface ServeConfig {
   readonly featureGateEnabled: boolean;
   readonly local:
     | {
-        /** `https://host:port`. */
         readonly origin: string;
-        /** The name its serving certificate must carry. */
         readonly serverName: string;
         readonly ca: PemFile;
       }
     | undefined;
-  /** `undefined`: servers are not probed. */
   readonly health: HealthConfig | undefined;
   readonly advertisedAddress: AdvertisedAddress | undefined;
   readonly serving: CertificatePair;
   /** With host names, also `*.example.com`; without any: those of the certificate. */
   readonly namedServing: readonly (CertificatePair & { readonly names: readonly string[] })[];
   readonly tls: TlsParameters;
-  /** What peers' serving certificates are checked against; `undefined` with the gate off. */
   readonly peerCa: PemFile | undefined;
   /**
    * The front-proxy pair; `undefined` only where no destination is told who calls: with the gate off, and in a gateway
@@ -109,7 +104,6 @@ export interface ServeConfig {
   }[];
   /** Of this program. */
   readonly version: string;
-  /** The flags that were found. */
   readonly found: readonly FoundSetting[];
 }
 

@@ -78,7 +78,6 @@ export function listOf<Schema extends v.GenericSchema>({ placeholder, schema }: 
   } as const;
 }
 
-/** As `list`, each occurrence one entry, commas and all. */
 export const listOfWhole = (placeholder: string) => ({
   ...list(placeholder),
   given: (occurrences: readonly string[]): unknown => occurrences,
@@ -228,7 +227,6 @@ export const httpsOrigin = (placeholder = 'https://host:port') =>
     return parsed.ok ? { value: new URL(given).origin } : parsed.message;
   });
 
-/** An API server to read, under the ID that routers know it by. */
 const listedServer = reading('id=https://host:port', (given) => {
   const [, id, url = ''] = /^([^=]+)=(.*)$/s.exec(given) ?? [];
   if (id === undefined) return 'must be id=https://host:port';

@@ -19,7 +19,6 @@ export interface SettingType<Schema extends v.GenericSchema = v.GenericSchema> {
 /** All there is to say about one setting. Flags, configuration file, JSON Schema, help and reference page are made of it. */
 export interface About {
   readonly description: string;
-  /** As a configuration file would have it. */
   readonly default?: unknown;
   readonly short?: string;
   /** Settings without which it does nothing: a call without them is refused. */
@@ -32,17 +31,13 @@ export interface About {
   readonly needsFeatureGate?: true;
   /** It is about the local server, which a gateway does not have. */
   readonly isOfLocalServer?: true;
-  /** It establishes who a caller is. */
   readonly authenticates?: true;
   /** Its file is watched, and taken into use when it changes. */
   readonly isCredential?: true;
-  /** Its help comes first: most routers need it. */
   readonly isCommon?: true;
-  /** Whether a blank flag, or an empty list, is a value. */
   readonly mayBeBlank?: true;
 }
 
-/** That a setting does nothing without another one. */
 interface FlagNeed {
   readonly oneOf: readonly string[];
   /** What the other flag is for; the end of a sentence. */
@@ -97,7 +92,6 @@ export function isSetting(schema: object): schema is SettingSchema & v.GenericSc
   return 'about' in schema;
 }
 
-/** For help and schemas: with the default, where there is one. */
 export function descriptionOf({ description, default: usual }: About): string {
   return usual === undefined ? description : `${description} (default ${shownText(usual)})`;
 }

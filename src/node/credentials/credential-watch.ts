@@ -47,7 +47,6 @@ interface FileInUse {
   certificate: ExpiringCertificate | undefined;
   /** When it was taken: milliseconds since the epoch; `undefined`: it is that of the start. */
   lastReload: number | undefined;
-  /** Whether the file holds something else by now, or cannot be read. */
   differs: boolean;
 }
 
@@ -271,7 +270,6 @@ export function firstToEnd({
   return first as ExpiringCertificate;
 }
 
-/** When a certificate or token is valid, in milliseconds since the epoch, and which one it is. */
 export interface ExpiringCertificate {
   readonly name: string;
   readonly path: string;

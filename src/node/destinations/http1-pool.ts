@@ -100,7 +100,6 @@ export interface Http1PoolOptions {
   readonly http1Connections?: number;
 }
 
-/** Of all pools, and those that are being opened. */
 let openConnections = 0;
 const tooManyConnections = 'more connections than there is memory for';
 

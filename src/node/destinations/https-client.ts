@@ -50,7 +50,6 @@ export interface HttpsStream extends HttpsResponseHead {
 }
 
 export interface ResponseLimits {
-  /** Milliseconds. */
   readonly responseTimeout: number;
   /** Uncompressed bytes. */
   readonly longestResponse: number;

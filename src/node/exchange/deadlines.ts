@@ -2,7 +2,6 @@ export interface Expiring {
   expire(): void;
 }
 
-/** Milliseconds between two checks at most. */
 const granularity = 1_000;
 /** Checks within one time-out at least. */
 const checksPerTimeout = 10;

@@ -63,7 +63,6 @@ export class BodySource {
     return this.#stream;
   }
 
-  /** Keeps the bytes that are read from now on, within the limits, until `forget`. */
   keep(): void {
     if (this.#opened) return;
     this.#kept = [];

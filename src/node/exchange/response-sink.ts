@@ -25,7 +25,6 @@ export function contentLength(headers: RawHeaders): number | undefined {
   return value === undefined || !/^\d+$/.test(value) ? undefined : Number(value);
 }
 
-/** The reason phrase, if it can be passed on: Node refuses characters beyond Latin-1. */
 export function reasonPhrase(text: string): string {
   return /^[\x20-\x7e\t]*$/.test(text) ? text : '';
 }

@@ -35,7 +35,6 @@ export function ordinaryConnectionsWithin(memory: number): number {
 
 /** Limits of the server for its clients; those of HTTP/2 hold for HTTP/1.1 where it has the same thing. */
 export interface ServerLimits extends Http2ServerLimits {
-  /** 0: no limit. */
   readonly maxConnections: number;
   /** Connections that are no tunnels. 0: no limit. */
   readonly maxOrdinaryConnections: number;

@@ -47,7 +47,6 @@ class DestinationSeries {
   }
 }
 
-/** The series of all destinations. A destination that leaves the snapshot loses its series. */
 export class DestinationSeriesIndex {
   readonly #families: DestinationFamilies;
   readonly #byKind = {

@@ -51,7 +51,6 @@ export function stable<Definition extends MetricDefinition>(definition: Definiti
 type LabelValues<Labels extends readonly string[]> = { readonly [Index in keyof Labels]: string };
 
 interface Series {
-  /** Its lines in the text format. */
   lines(name: string): Iterable<string>;
 }
 

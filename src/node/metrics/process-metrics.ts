@@ -35,7 +35,6 @@ const resolution = 200;
 /** Made once: it observes garbage collection and the event loop of the process, and cannot be stopped. */
 let registry: Registry | undefined;
 
-/** CPU, memory, event loop and garbage collection of this process, observed from the first call on. */
 export async function processMetrics(): Promise<string> {
   registry ??= observedProcess();
   // Between its families prom-client has empty lines.

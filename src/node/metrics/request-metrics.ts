@@ -237,7 +237,6 @@ interface RequestMetricsOptions {
   readonly currentTable: () => RoutingTable | undefined;
 }
 
-/** Counts requests. A request costs a few additions; series are looked up once and kept. */
 export class RequestMetrics implements RequestObserver {
   readonly #registry: MetricRegistry;
   readonly #destinations: DestinationSeriesIndex;

@@ -14,7 +14,6 @@ const serverIdCheck: HealthCheck = { name: 'server-id', check: () => waitsFor, w
 
 /** Seconds: after that the router may have started. */
 const retryAfterSeconds = 2;
-/** Milliseconds for a response that is being sent. */
 const grace = 1_000;
 
 /**

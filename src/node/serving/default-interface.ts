@@ -55,7 +55,6 @@ export function isGlobalUnicast(address: string): boolean {
   return parseIpAddress(address) !== undefined && !liesIn(address, notGlobalUnicast);
 }
 
-/** Whether `address` is in 127.0.0.0/8 or ::1. False for anything but an IP address. */
 export function isLoopback(address: string): boolean {
   return liesIn(address, loopback);
 }

@@ -38,7 +38,6 @@ const limits: ServerOptions = {
 };
 const maximumConnections = 256;
 
-/** @throws {ServerError} if it cannot listen on the address, or cannot use the certificate */
 export async function startEndpointServer(options: EndpointServerOptions): Promise<EndpointServer> {
   const { host, port, tls, fetch, flag } = options;
   const listener = getRequestListener(fetch, { overrideGlobalObjects: false });

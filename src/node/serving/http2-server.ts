@@ -56,7 +56,6 @@ export class Http2Inbound extends NodeInboundRequest implements StreamFollower, 
   #onDrain: (() => void) | undefined;
   #onGone: (() => void) | undefined;
 
-  /** @param respond writes a response for which the fetch handler has not waited */
   constructor(incoming: IncomingStream, options: NodeInboundOptions, respond: (response: Response) => void) {
     const { method, target, headers } = incoming.head;
     super(method, target, headers, '2.0', options);

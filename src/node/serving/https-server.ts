@@ -96,7 +96,6 @@ function secureContextOf({
   return { minVersion: 'TLSv1.2', ...tls, ciphers, secureOptions };
 }
 
-/** The certificates that clients get who ask for a name (RFC 6066 section 3). */
 function namedContexts(tls: ServerTlsOptions): ReadonlyMap<string, SecureContext> {
   const options = secureContextOf(tls);
   return byName(tls.namedPairs ?? [], ({ cert, key }) => createSecureContext({ ...options, cert, key }));

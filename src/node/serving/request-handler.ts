@@ -32,7 +32,6 @@ export function isAfterLastRequest(error: Error): boolean {
   return errorCode(error) === 'HPE_CLOSED_CONNECTION';
 }
 
-/** Whether the parser refused what a client sent, as opposed to an error of the connection. */
 function isHttpError(error: Error): boolean {
   return errorCode(error).startsWith('HPE_');
 }
@@ -203,7 +202,6 @@ class Http1Inbound extends NodeInboundRequest implements ReceivedRequest {
   readonly #outgoing: ServerResponse;
   #hasContent: boolean | undefined;
 
-  /** @param respond writes a response for which the fetch handler has not waited */
   constructor(
     incoming: IncomingMessage,
     outgoing: ServerResponse,
@@ -281,7 +279,6 @@ function hideFromUrl(incoming: IncomingMessage): void {
   incoming.url = '/';
 }
 
-/** A response that cannot be written ends its connection, never the process. */
 function breakOff(outgoing: ServerResponse, error: unknown, logger: Logger): void {
   logger.error({ error: String(error) }, 'A response could not be written');
   outgoing.destroy(error instanceof Error ? error : new Error(String(error)));

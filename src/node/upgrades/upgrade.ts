@@ -309,7 +309,6 @@ export function isForTunnel({
   return httpVersion === '1.1' && tokens.length === 1 && tunnelled.has(protocolOf(rawHeaders).toLowerCase());
 }
 
-/** As the client wrote it. */
 function protocolOf(headers: RawHeaders): string {
   return firstHeader(headers, 'upgrade')?.trim() ?? '';
 }
