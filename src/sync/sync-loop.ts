@@ -1,5 +1,5 @@
 import { type Logger, silentLogger } from '../runtime/logger.ts';
-import { backOffDelay, type Clock, systemClock, waitAtMost } from '../runtime/time.ts';
+import { type Clock, systemClock, waitAtMost } from '../runtime/time.ts';
 import { describeIssues } from '../runtime/validation.ts';
 import { parseSnapshot } from '../snapshot/format/parse-snapshot.ts';
 import type { Snapshot } from '../snapshot/format/schema.ts';
@@ -273,8 +273,6 @@ function idsOf(outcome: RoundOutcome | undefined): readonly string[] {
   return (outcome?.servers ?? []).map(({ id }) => id).sort();
 }
 
-const attempts = 8;
-
 export interface SyncOnceResult {
   readonly ok: boolean;
   readonly snapshot: Snapshot | undefined;
@@ -288,13 +286,14 @@ export async function runOnce(given: SyncParts, signal: AbortSignal): Promise<Sy
   const context = createRoundContext(given);
   const { options } = context;
   const { snapshot, servers, readings, warnings, isWhole } = await oneRound(context, signal);
+  const delivery = snapshot && (await sealDelivery(snapshot, options.signingKey));
   const deliveries =
-    snapshot === undefined
+    delivery === undefined
       ? []
       : await Promise.all(
           options.targets.map(async (target) => ({
             target: target.name,
-            result: await deliverWithRetries(target, snapshot, options, signal),
+            result: await deliverOnce(target, delivery, options.signingKey, signal),
           })),
         );
   const ok =
@@ -323,25 +322,19 @@ async function oneRound(context: RoundContext, signal: AbortSignal): Promise<Rou
   }
 }
 
-async function deliverWithRetries(
+/** A router that holds a higher generation is overtaken. One that cannot be reached is left to the next run. */
+async function deliverOnce(
   target: SnapshotTarget,
-  snapshot: Snapshot,
-  { clock, timing, signingKey }: RoundContext['options'],
+  delivery: Delivery,
+  signingKey: SigningKey | undefined,
   signal: AbortSignal,
 ): Promise<DeliveryResult> {
-  let delivery: Delivery = await sealDelivery(snapshot, signingKey);
-  for (let attempt = 1; ; attempt++) {
-    const result = await deliverTo(target, delivery, signal);
-    if (result.kind === 'accepted' || result.kind === 'refused') return result;
-    if (attempt === attempts || signal.aborted) return result;
-    if (result.kind === 'newer-held') {
-      const { metadata } = delivery.snapshot;
-      const generation = (result.generation ?? metadata.generation) + 1;
-      delivery = await sealDelivery({ ...snapshot, metadata: { ...metadata, generation } }, signingKey);
-    } else {
-      await clock.sleep(backOffDelay(timing.deliveryBackOff, attempt, clock.random()), signal);
-    }
-  }
+  const result = await deliverTo(target, delivery, signal);
+  if (result.kind !== 'newer-held') return result;
+  const { metadata } = delivery.snapshot;
+  const generation = (result.generation ?? metadata.generation) + 1;
+  const next = { ...delivery.snapshot, metadata: { ...metadata, generation } };
+  return deliverTo(target, await sealDelivery(next, signingKey), signal);
 }
 
 interface RoundOutcome {

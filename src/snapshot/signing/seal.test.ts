@@ -69,6 +69,11 @@ test('a sealed snapshot is a compact JWS for every other library, and its sets',
   assert.deepEqual(Object.keys(JSON.parse(sets)), Object.keys(servedSets));
 });
 
+test('a compact JWS that holds the sets itself is taken, too', async () => {
+  const jws = await signPayload(JSON.stringify(snapshot), sealedSnapshotType, signingKey);
+  assert.deepEqual((await openSnapshot(jws, keys)).snapshot, snapshot);
+});
+
 test('a CryptoKey signs as its JWK does', async () => {
   const privateKey = await importJWK(edwards.privateJwk, 'EdDSA');
   assert.ok(!(privateKey instanceof Uint8Array));

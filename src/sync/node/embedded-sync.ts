@@ -4,8 +4,6 @@ import { isLocalServerAddress } from '../../node/process/local-server-id.ts';
 import type { EmbeddedSync, EmbeddedSyncParts } from '../../node/process/start-router.ts';
 import type { EmbeddedSyncStatus } from '../../own-paths/status/status-sources.ts';
 import { newPseudonym } from '../../request/headers.ts';
-import { errorMessage } from '../../runtime/errors.ts';
-import { backOffDelay, systemClock } from '../../runtime/time.ts';
 import type { Snapshot } from '../../snapshot/format/schema.ts';
 import { SnapshotError } from '../../snapshot/format/snapshot-error.ts';
 import type { OwnSnapshotReceiver } from '../../snapshot/receiving/own-receiver.ts';
@@ -14,9 +12,6 @@ import type { SyncLoop, SyncOnceResult } from '../sync-loop.ts';
 import { type ClusterAccessOptions, expiringCredentials, loadClusterAccess } from './cluster-access.ts';
 import { localApiServer } from './find-server-id.ts';
 import { runSync, type SyncOptions, syncOnce } from './run-sync.ts';
-
-/** Between attempts to begin, while credentials cannot be had: a token that is not there yet. */
-const beginBackOff = { initialMilliseconds: 1_000, maximumMilliseconds: 30_000 };
 
 /**
  * Milliseconds. Every router reads each server: while nothing changes, a fifth as often as a sync job that does it for
@@ -35,35 +30,24 @@ export function openEmbeddedSync(parts: EmbeddedSyncParts): EmbeddedSync {
   const target = ownRouterTarget(receiver);
   let reading: Reading | undefined;
   let loop: SyncLoop | undefined;
-  let issue: string | undefined;
   let stop = new AbortController();
   let running: Promise<void> = Promise.resolve();
 
   async function run(next: Reading, isAt: (address: string) => boolean, signal: AbortSignal): Promise<void> {
-    for (let failures = 1; !signal.aborted; failures++) {
-      const options = {
-        ...next,
-        local: next.local && { ...next.local, isAt },
-        targets: [target],
-        previous: held(receiver),
-        observer: parts.observer,
-        logger,
-      };
-      try {
-        await runSync(options, signal, (started) => {
-          loop = started;
-          issue = undefined;
-        });
-        return;
-      } catch (error) {
-        // What an ordered end cuts off is no failure.
-        if (signal.aborted) return;
-        const reason = errorMessage(error);
-        if (reason !== issue) logger.error({ err: error }, 'The cluster cannot be read');
-        issue = reason;
-        await systemClock.sleep(backOffDelay(beginBackOff, failures, systemClock.random()), signal);
-      }
-    }
+    const options = {
+      ...next,
+      local: next.local && { ...next.local, isAt },
+      targets: [target],
+      previous: held(receiver),
+      observer: parts.observer,
+      logger,
+    };
+    await runSync(options, signal, (started) => {
+      loop = started;
+    }).catch((error: unknown) => {
+      // What an ordered end cuts off is no failure.
+      if (!signal.aborted) logger.error({ err: error }, 'The cluster cannot be read');
+    });
   }
 
   return {
@@ -91,7 +75,6 @@ export function openEmbeddedSync(parts: EmbeddedSyncParts): EmbeddedSync {
         lastReadAt: status?.lastReadAt,
         servers: status?.servers ?? [],
         warnings: [
-          ...(issue === undefined ? [] : [`the cluster cannot be read: ${issue}`]),
           ...(delivered?.kind === 'refused' ? [`what was read is refused: ${delivered.message}`] : []),
           ...(status?.warnings ?? []),
         ],

@@ -106,7 +106,10 @@ function checkSyncOptions(options: SyncOptions): void {
   if (needsKey && options.signingKey === undefined) {
     issues.push('there is no signing key: give one, or write files unsigned');
   }
-  if (options.certificateAuthorities === undefined) {
+  if (
+    options.certificateAuthorities === undefined &&
+    (options.kubernetes === undefined || routers.length > 0)
+  ) {
     issues.push('there are no certificate authorities to verify API servers with: give them');
   }
   if (issues.length > 0) throw new TypeError(`The sync job cannot start: ${issues.join('; ')}.`);
@@ -175,7 +178,9 @@ async function openSync(
   timing: Partial<SyncTiming> | undefined = given.timing,
 ) {
   const access = given.kubernetes && (await loadClusterAccess(given.kubernetes));
-  const found = await access?.credentials();
+  const routers = given.routers ?? [];
+  // Routers are pushed to as who reads the cluster, unless there is a certificate for them.
+  const found = routers.length === 0 ? undefined : await access?.credentials();
   const options = {
     ...given,
     certificateAuthorities: given.certificateAuthorities ?? found?.certificateAuthorities,
@@ -188,7 +193,6 @@ async function openSync(
   const ownKeys = options.signingKey === undefined ? [] : await publicHalfOf(options.signingKey);
   const keys = new Map([...(options.snapshotKeys ?? []), ...ownKeys]);
   // A Worker is in front of no API server, so it cannot advertise an address.
-  const routers = options.routers ?? [];
   const advertised = createAdvertisedAddresses(
     routers.filter(({ publicAuthorities }) => publicAuthorities !== true).map(({ url }) => url),
   );
