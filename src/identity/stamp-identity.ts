@@ -120,10 +120,7 @@ function identityLines(user: UserInfo): readonly string[] {
 const plainKeyByte = /[!#$&'*+\-.^_`|~0-9a-z]/;
 const plainKey = /^[!#$&'*+\-.^_`|~0-9a-z]*$/;
 
-/**
- * Every UTF-8 byte that is no token character, and `%`, as `%XX`. ASCII letters go in lower case, as the receiver reads
- * them.
- */
+/** All other bytes, and `%`, as `%XX`. ASCII letters go in lower case, as the receiver reads them. */
 function escapeExtraKey(key: string): string {
   if (plainKey.test(key)) return key;
   if (!key.isWellFormed()) {

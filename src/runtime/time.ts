@@ -11,13 +11,6 @@ export interface Clock {
 
 /**
  * The clock of the machine.
- *
- * @example
- * ```ts
- * const begun = systemClock.monotonic();
- * await systemClock.sleep(1, signal);
- * console.log(systemClock.monotonic() > begun); // true
- * ```
  */
 export const systemClock: Clock = {
   now: () => Date.now(),
@@ -39,11 +32,7 @@ export const systemClock: Clock = {
     }),
 };
 
-/**
- * Waits for `task`, but no longer than `milliseconds`, and no longer than until `signal` aborts. The task goes on.
- *
- * @throws what the task throws in that time
- */
+/** Until `task` ends, the time is over or `signal` aborts. The task goes on. @throws what it throws until then */
 export async function waitAtMost<Result>(
   task: Promise<Result>,
   milliseconds: number,

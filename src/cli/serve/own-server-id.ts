@@ -29,11 +29,7 @@ export function canFindServerId(given: GivenValues): boolean {
 
 export const serverIdToBeFound = 'not-known-yet';
 
-/**
- * Asks the cluster for the ID of the API server on this host.
- * @param config checked, but for that ID
- * @param wait `undefined`: one attempt, and an error when it fails
- */
+/** @param wait `undefined`: one attempt, and an error when it fails */
 export async function findOwnServerId(
   config: ServeConfig,
   wait: WaitForServerId | undefined,

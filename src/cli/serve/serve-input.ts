@@ -60,11 +60,7 @@ interface ServeInputOptions {
 const nothingGiven =
   'give --kubeconfig on a control-plane node of kubeadm, where the other settings are found, or --config with a configuration file elsewhere';
 
-/**
- * Checks all that `serve` was called with: flags, configuration file, and the files that they name. Warnings are
- * printed.
- * @throws {CommandFailure} exit code 2, one line for every error.
- */
+/** Warnings are printed. @throws {CommandFailure} exit code 2, one line for every error */
 export async function readServeInput(
   { flags, issues: unknown }: ServeArguments,
   context: CommandContext,
@@ -87,11 +83,17 @@ export async function readServeInput(
   }
   const check = (serverId: GivenValue | undefined) =>
     checkRouter([...given.layers, withServerId(found.values, serverId)], context, context.readFile);
-  const { result, checked, unknownServerId } = await checkWithServerId(values, check, {
-    mayAsk: issues.length === 0,
-    wait: isDryRun ? undefined : wait,
-    maySkipServerId,
-  });
+  const isToBeFound = canFindServerId(values);
+  let result = await check(isToBeFound ? serverId(serverIdToBeFound, '') : undefined);
+  const checked = result.ok ? result.config : undefined;
+  let unknownServerId: string | undefined;
+  // Everything else has to be in order for the cluster to tell the ID.
+  if (isToBeFound && result.ok && issues.length === 0) {
+    const own = await findOwnServerId(result.config, isDryRun ? undefined : wait);
+    if ('id' in own) result = await check(serverId(own.id, own.source));
+    else if (maySkipServerId) unknownServerId = own.message;
+    else result = { ok: false, issues: [own], warnings: result.warnings, settings: result.settings };
+  }
   const warnings = [
     ...given.certain([...found.warnings, ...result.warnings], isKnown),
     ...(isDryRun && checked !== undefined ? await portWarnings(checked, context) : []),
@@ -126,34 +128,6 @@ async function checkRouter(
   const settings = new Settings(routerSettings, layers, readFile);
   const environment = { network: readHostNetwork(), now: context.clock() };
   return { ...(await routerConfig(settings, environment)), settings };
-}
-
-interface ServerIdOptions {
-  /** Whether nothing is wrong so far: everything else has to be in order for the cluster to tell the ID. */
-  readonly mayAsk: boolean;
-  readonly wait: WaitForServerId | undefined;
-  readonly maySkipServerId: boolean;
-}
-
-async function checkWithServerId(
-  given: GivenValues,
-  check: (serverId: GivenValue | undefined) => Promise<CheckedRouter>,
-  { mayAsk, wait, maySkipServerId }: ServerIdOptions,
-): Promise<{
-  readonly result: CheckedRouter;
-  /** All is in order, but that the ID of the local server may not be known. */
-  readonly checked?: ServeConfig;
-  readonly unknownServerId?: string;
-}> {
-  const isToBeFound = canFindServerId(given);
-  const first = await check(isToBeFound ? serverId(serverIdToBeFound, '') : undefined);
-  const checked = first.ok ? { checked: first.config } : {};
-  if (!isToBeFound || !first.ok || !mayAsk) return { result: first, ...checked };
-  const own = await findOwnServerId(first.config, wait);
-  if ('id' in own) return { result: await check(serverId(own.id, own.source)), ...checked };
-  if (maySkipServerId) return { result: first, ...checked, unknownServerId: own.message };
-  const { settings, warnings } = first;
-  return { result: { ok: false, issues: [own], warnings, settings }, ...checked };
 }
 
 function serverId(id: string, source: string): GivenValue {

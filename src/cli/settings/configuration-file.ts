@@ -189,11 +189,7 @@ export interface Given {
   certain(issues: readonly SettingIssue[], isKnown?: boolean): readonly string[];
 }
 
-/**
- * Reads the file that `--config` names, if it is given.
- * @param root all settings of the command
- * @throws {CommandFailure} exit code 2 when the file cannot be read
- */
+/** @throws {CommandFailure} exit code 2 when the file that `--config` names cannot be read */
 export function readGiven(
   context: CommandContext,
   kind: ConfigurationKind,

@@ -201,10 +201,7 @@ export function givenByFlags(root: SectionSchema, raw: RawFlags): GivenValues {
   );
 }
 
-/**
- * The values of a command's flags.
- * @throws {CommandFailure} exit code 2, one line for every error of the call
- */
+/** @throws {CommandFailure} exit code 2, one line for every error of the call */
 export function readFlags<Root extends SectionSchema>(
   root: Root,
   given: GivenArguments,

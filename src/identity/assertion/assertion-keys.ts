@@ -19,13 +19,6 @@ export function isIssuerName(text: string): boolean {
 /**
  * Reads the public keys of edge routers: a JWKS file (RFC 7517 section 5) in which every key has one member
  * more, `issuer`, the router that it speaks for. Every error is reported with its path.
- *
- * @example
- * ```ts
- * const { publicJwk } = await generateSigningKey('EdDSA');
- * const result = await parseAssertionKeys(JSON.stringify({ keys: [{ ...publicJwk, issuer: 'router-a' }] }));
- * console.log(result.ok && [...result.keys.values()].map(({ issuer }) => issuer)); // [ 'router-a' ]
- * ```
  */
 export function parseAssertionKeys(text: string): Promise<ParseKeysResult<AssertionKey>> {
   const seen = new Set<unknown>();

@@ -10,10 +10,7 @@ export interface AssertionRequest {
 
 /** Makes the assertion for one request to one destination, which stands in for X-Remote headers there. */
 export interface AssertionSigner {
-  /**
-   * @returns a compact JWS
-   * @throws {AssertionTooLargeError} (rejects) when no header line can carry the identity
-   */
+  /** @throws {AssertionTooLargeError} (rejects) when no header line can carry the identity */
   sign(request: AssertionRequest): Promise<string>;
 }
 

@@ -183,11 +183,7 @@ export class PeerAssertionAuthenticator implements Authenticator {
     return { kind: 'authenticated', user, authenticator: this.name, viaVerifiedPeer: true };
   }
 
-  /**
-   * Signature first, then content, then time, then the request it is bound to; the nonce counts as used only
-   * when all of that holds.
-   * @throws {PeerAssertionError}
-   */
+  /** The nonce counts as used only when all else holds. @throws {PeerAssertionError} */
   async verify(jws: string, request: AssertedRequest): Promise<VerifiedAssertion> {
     const keys = this.#options.keys();
     const { text, kid } = await openSealed(jws, keys);

@@ -55,11 +55,7 @@ export function isTokenGateway({
   return serverId === undefined && proxyClient === undefined;
 }
 
-/**
- * Accepts assertions of the edge routers whose keys are pinned. Without pinned keys assertions are ignored.
- * @param serverId what snapshots call the local server; `undefined` in the gateway form
- * @param keys called for each assertion
- */
+/** Without pinned keys assertions are ignored. @param keys called for each assertion */
 export function assertionAuthenticator(
   serverId: (() => string) | undefined,
   keys: () => AssertionKeySet,

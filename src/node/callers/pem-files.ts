@@ -51,10 +51,7 @@ export function parsePrivateKey({ pem, source }: PemText): KeyObject {
   }
 }
 
-/**
- * Parses a chain and the key of its first certificate, and checks that they match.
- * @throws {CertificatePemError}
- */
+/** Of a chain and its key. @throws {CertificatePemError} */
 export function parsePair(certificate: PemText, key: PemText): readonly X509Certificate[] {
   const certificates = parseCertificates(certificate);
   requireKeyFits(certificates, parsePrivateKey(key), certificate.source, key.source);

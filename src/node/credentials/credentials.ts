@@ -77,11 +77,7 @@ function pemPair({ certificate, privateKey }: CertificatePair): PemPair {
   return { certificate: certificate.pem, key: privateKey.pem };
 }
 
-/**
- * `undefined` in the gateway form.
- * @param id the server's ID in the snapshot in use
- * @param credentials those in use
- */
+/** @param id the server's ID in the snapshot in use; `undefined` in the gateway form */
 export function localDestination(
   { local }: ServeConfig,
   id: (() => string) | undefined,
@@ -165,10 +161,7 @@ interface FileUsers extends CredentialUsers {
   readonly prepareSync?: ((config: ServeConfig) => Promise<() => void>) | undefined;
 }
 
-/**
- * Has every file looked after that a router was started with. What certificates, keys and kubeconfig hold is checked again
- * when one of them changes, and taken into use, whole or not at all.
- */
+/** What the files hold is checked when one of them changes, and taken into use, whole or not at all. */
 export function watchRouterFiles(
   started: ServeConfig,
   users: FileUsers,

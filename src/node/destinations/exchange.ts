@@ -280,11 +280,7 @@ const invalidResponseCodes: ReadonlySet<string> = new Set([
   'ERR_INVALID_CHAR',
 ]);
 
-/**
- * Converts an error of undici, the HTTP/2 client or node:tls.
- * @param origin of the destination, for the message
- * @param sent writing the request had begun
- */
+/** @param sent writing the request had begun */
 export function toTransportError(error: unknown, origin: string, sent: boolean): TransportError {
   if (error instanceof TransportError) return error;
   if (error instanceof UnprocessedRequestError) return toTransportError(error.cause, origin, false);

@@ -3,10 +3,10 @@ import { test } from 'node:test';
 import { parseScrape } from '../../../test/support/prometheus-text.ts';
 import { type Destination, TransportError } from '../../request/destination.ts';
 import { createMetricRegistry } from './catalogue.ts';
-import { DestinationSeriesIndex, type TlsFailureCause, tlsFailureCause } from './connection-metrics.ts';
+import { DestinationSeriesIndex, tlsFailureCause } from './connection-metrics.ts';
 import { expose } from './metric-family.ts';
 
-const rows: readonly (readonly [code: string, cause: TlsFailureCause])[] = [
+const rows: readonly (readonly [code: string, cause: string])[] = [
   ['SELF_SIGNED_CERT_IN_CHAIN', 'unknown_ca'],
   ['DEPTH_ZERO_SELF_SIGNED_CERT', 'unknown_ca'],
   ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'unknown_ca'],

@@ -110,22 +110,8 @@ export class DestinationSeriesIndex {
   }
 }
 
-export type TlsFailureCause =
-  /** One side does not trust the authority of the other side's certificate. */
-  | 'unknown_ca'
-  | 'expired_cert'
-  | 'hostname_mismatch'
-  /** The other side rejects our certificate, or requires one. */
-  | 'client_certificate_refused'
-  /** No TLS version, cipher or application protocol in common, or no TLS at all. */
-  | 'protocol_mismatch'
-  | 'timeout'
-  /** The other side closed during the handshake. As a client, a load balancer does so when it checks the port. */
-  | 'closed'
-  | 'other';
-
 /** Codes of Node and OpenSSL (X509_V_ERR_*, TLS alerts of RFC 8446 section 6.2). First match wins. */
-const causes: readonly (readonly [codes: RegExp, cause: TlsFailureCause])[] = [
+const causes: readonly (readonly [codes: RegExp, cause: string])[] = [
   [/SELF_SIGNED|UNABLE_TO_(GET_ISSUER|VERIFY_LEAF)|CERT_UNTRUSTED|ALERT_UNKNOWN_CA/, 'unknown_ca'],
   [/CERT_HAS_EXPIRED|CERT_NOT_YET_VALID|ALERT_CERTIFICATE_EXPIRED/, 'expired_cert'],
   [/CERT_ALTNAME_INVALID|HOSTNAME_MISMATCH/, 'hostname_mismatch'],
@@ -135,10 +121,11 @@ const causes: readonly (readonly [codes: RegExp, cause: TlsFailureCause])[] = [
     'protocol_mismatch',
   ],
   [/TIMEOUT|ETIMEDOUT/, 'timeout'],
+  // Of a client: as a load balancer does that checks the port.
   [/ECONNRESET|EPIPE|ECONNABORTED|UNEXPECTED_EOF/, 'closed'],
 ];
 
-export function tlsFailureCause(error: unknown): TlsFailureCause {
+export function tlsFailureCause(error: unknown): string {
   const code = errorCode(error);
   for (const [codes, cause] of causes) if (codes.test(code)) return cause;
   return 'other';

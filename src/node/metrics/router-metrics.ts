@@ -10,7 +10,6 @@ import {
 } from '../../own-paths/status/status-sources.ts';
 import type { Destination, TransportError } from '../../request/destination.ts';
 import type { RequestObserver } from '../../request/inbound.ts';
-import { canonicalJson } from '../../runtime/canonical-json.ts';
 import type { Snapshot } from '../../snapshot/format/schema.ts';
 import type { PushResult } from '../../snapshot/receiving/receiver.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
@@ -166,25 +165,20 @@ function updateCredentials(state: MetricRegistry['state'], files: CredentialFile
 /** Of what decides, and not of how a router came to know it. */
 function contentHash({ snapshot }: RoutingTable): string {
   const { servers, apiServices, customResourceGroups } = snapshot;
-  return sha256(
-    [
-      servers.map(({ id, version = '', serves = '', departedAt }) => [
-        id,
-        version,
-        serves,
-        departedAt !== undefined,
-      ]),
-      apiServices.map(({ group, version, service, available }) => [
-        group,
-        version,
-        service !== undefined,
-        available,
-      ]),
-      customResourceGroups.map(({ group, version }) => [group, version]),
-    ].map((entries) => entries.map((entry) => JSON.stringify(entry)).sort()),
-  );
-}
-
-function sha256(value: unknown): string {
-  return `sha256:${createHash('sha256').update(canonicalJson(value)).digest('hex')}`;
+  const said = [
+    servers.map(({ id, version = '', serves = '', departedAt }) => [
+      id,
+      version,
+      serves,
+      departedAt !== undefined,
+    ]),
+    apiServices.map(({ group, version, service, available }) => [
+      group,
+      version,
+      service !== undefined,
+      available,
+    ]),
+    customResourceGroups.map(({ group, version }) => [group, version]),
+  ].map((entries) => entries.map((entry) => JSON.stringify(entry)).sort());
+  return `sha256:${createHash('sha256').update(JSON.stringify(said)).digest('hex')}`;
 }

@@ -95,10 +95,7 @@ export class TrafficControl {
 const reserved = 256;
 const fallback = 10_000;
 
-/**
- * The soft limit of open files in the text of Linux's `/proc/<pid>/limits`. Pure.
- * @returns `undefined` if the text has none; `Infinity` for `unlimited`
- */
+/** The soft limit in Linux's `/proc/<pid>/limits`. Pure. @returns `undefined` if the text has none */
 export function openFilesLimit(text: string): number | undefined {
   const soft = /^Max open files\s+(\d+|unlimited)\s/m.exec(text)?.[1];
   if (soft === undefined) return undefined;
@@ -131,10 +128,7 @@ export function maxConnectionsFor(openFiles: number | undefined, memory: number)
  */
 const perLongRunning = 160 * 1024;
 
-/**
- * Long-running requests at most: as configured, and as many as there is memory for. 0 is no limit. Pure.
- * @param memory bytes that the process may use
- */
+/** As configured, and as many as there is memory for. 0 is no limit. Pure. @param memory bytes */
 export function longRunningWithin(configured: number, memory: number): number {
   return configured === 0 ? 0 : Math.max(1, Math.min(configured, Math.floor(memory / perLongRunning)));
 }

@@ -82,10 +82,7 @@ export class HeldByHttp1 {
     this.#timer = undefined;
   }
 
-  /**
-   * A request is about to be handled.
-   * @returns where to count what is held for it; `undefined` if there is no memory for it
-   */
+  /** @returns where to count what is held for the request; `undefined` if there is no memory for it */
   begin(message: Http1Message, response: ServerResponse): Holding | undefined {
     return this.#connections.get(message.socket as TLSSocket)?.begin(message, response);
   }

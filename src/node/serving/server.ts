@@ -69,9 +69,7 @@ class ServerConnections {
     this.#onTunnels(this.#tunnels.size);
   }
 
-  /**
-   * Closes idle HTTP/1.1 connections, and sends `Connection: close` with responses whose head was not written yet.
-   */
+  /** Responses whose head was not written yet get `Connection: close`. */
   announceClose(): void {
     for (const socket of this.#http1) {
       const response = this.#pipelines.responseOn(socket);
@@ -233,10 +231,7 @@ export interface RouterServer {
    * @throws {ServerError}
    */
   listen(port: number, host: string): Promise<AddressInfo>;
-  /**
-   * Uses a new serving pair and new client authorities for new connections.
-   * @throws {ServerError} `InvalidServingCertificate`; the old ones stay in use then
-   */
+  /** For new connections. @throws {ServerError} `InvalidServingCertificate`; the old ones stay in use then */
   setSecureContext(tls: ServerTlsOptions): void;
   /**
    * Stops listening, and asks clients to reconnect elsewhere: GOAWAY on HTTP/2, `Connection: close` with each further

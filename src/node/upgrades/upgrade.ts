@@ -139,10 +139,7 @@ export class UpgradeInbound implements InboundRequest, Expiring {
     return null;
   }
 
-  /**
-   * Must be called before a response is written; only the first caller may write.
-   * @returns false if there is a response already, or the client has gone
-   */
+  /** Only the first caller may write a response. @returns false if there is one, or the client has gone */
   takeResponse(): boolean {
     if (this.#hasResponse || this.#socket.destroyed) return false;
     this.#hasResponse = true;
