@@ -111,11 +111,11 @@ export interface TimeSlice {
 }
 
 /**
- * Short work never rests. Work that is wanted in seconds leaves most of the time to what is wanted at once, and most of the
- * processor to who else runs there, such as a kube-apiserver that starts. On runtimes whose clock stands still while code runs (Workers, against timing attacks) it never
- * rests either; nothing else runs there in between.
+ * Short work never rests. On runtimes whose clock stands still while code runs (Workers, against timing attacks) none rests;
+ * nothing else runs there in between.
  *
- * @param urgency default `now`
+ * @param urgency `in seconds`: three quarters of the time are left to requests, and to other programs, such as a
+ *   kube-apiserver that starts. Default `now`
  */
 export function createTimeSlice(urgency: 'now' | 'in seconds' = 'now'): TimeSlice {
   const restMilliseconds = urgency === 'now' ? 0 : 3 * sliceMilliseconds;

@@ -23,7 +23,8 @@ const describedKind = v.object({
 /**
  * Digests of the kinds of one group version, by kind: the first eight bytes, in base64, of a SHA-256 over what
  * `schemaStructure` says of the kind and of everything that it refers to. Equal digests, equal fields, types, defaults
- * and rules, independent of the definitions' names, documents and versions.
+ * and rules, independent of documents, versions and the definitions' names. (Several references in one list are in the order
+ * of their names; no generated document has such a list.)
  *
  * Each definition outside of circles is digested once, however many refer to it, and others can run in between.
  *

@@ -279,8 +279,8 @@ function versionOf(
   return (reading?.ok === true ? reading.version : undefined) ?? lastKnown(previous, id)?.server.version;
 }
 
-/** For all documents of one round together, milliseconds. */
-const timeout = 15_000;
+/** For all documents of one round together, milliseconds: nothing waits for them but a single round. */
+const timeout = 30_000;
 /**
  * Documents in memory and digested at once: the largest of Kubernetes 1.36 has 1.6 MB, and takes 15 MB parsed. While one is
  * digested the next arrives; more would only share the processor, with the snapshot that is made meanwhile as well.
@@ -301,6 +301,12 @@ async function readDigests(
   if (response.body.length > maximumLength) {
     throw new ReadError('InvalidDocument', `${withoutQuery(url)} has more than ${maximumLength} characters`);
   }
-  const parsed = await parseJson(url, response, openApiTypes, slice);
-  return schemaDigests(parsed, group, version, digested, slice);
+  const untilDeadline: TimeSlice = {
+    rest: () => {
+      signal.throwIfAborted();
+      return slice.rest();
+    },
+  };
+  const parsed = await parseJson(url, response, openApiTypes, untilDeadline);
+  return schemaDigests(parsed, group, version, digested, untilDeadline);
 }

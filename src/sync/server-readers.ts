@@ -263,10 +263,10 @@ export function createServerReaders(servers: readonly ReadableServer[], options:
       } else if (due.length > 0) {
         const reads = Promise.all(due.filter((state) => !isLost(state)).map(({ underWay }) => underWay));
         const waiting = new AbortController();
-        const first = Promise.race([
-          reads.then(() => 'all'),
-          untilNews(waiting.signal, signal).then(() => 'news'),
-        ]);
+        const all = reads.then(() => 'all');
+        const first = due.every(({ server }) => latest.has(server.id))
+          ? Promise.race([all, untilNews(waiting.signal, signal).then(() => 'news')])
+          : all;
         const ended = await waitAtMost(first, longestWait, clock, signal);
         waiting.abort();
         // A server that is back does not wait for slow ones: their reads are news of their own then.
