@@ -44,7 +44,6 @@ interface ClientSessionEvents {
   onGoAway(): void;
   /** The connection was given up: the server sent nothing on it, no acknowledgement of a PING either. `onClosed` follows. */
   onSilence(): void;
-  /** No new streams: it ends after those that are open. */
   onDraining(session: ClientSession): void;
   onClosed(session: ClientSession): void;
 }
@@ -65,7 +64,6 @@ export const defaultClientLimits: ClientLimits = {
 const maximumRequestHead = 1024 * 1024;
 
 export interface ClientSessionOptions {
-  /** Dialled with `inbox.onread`, for this session only. */
   readonly socket: SessionSocket;
   readonly inbox: ConnectionInbox;
   readonly authority: string;
@@ -277,7 +275,6 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
     return this.isOpen && !this.isFull && this.streams < Math.min(theirs, this.#options.maximumStreams);
   }
 
-  /** The server does not read. */
   get isFull(): boolean {
     const { unread, unreadHeads, unreadContent } = this.output;
     return unread + unreadHeads + unreadContent > maximumUnread;
@@ -318,7 +315,6 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
     this.output.write(frameHead(8, frameType.ping, frameFlag.none, 0) + uint32(0) + uint32(0));
   }
 
-  /** Takes no new streams, and ends after those that are open. */
   close(): void {
     this.#drain();
     if (this.streams === 0) this.#end();
@@ -436,7 +432,6 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
   }
 }
 
-/** Milliseconds between two checks. */
 const checkInterval = 15_000;
 /** Checks without a byte before the peer is pinged: at least 30 s, as Go's client does. */
 const checksUntilQuiet = 2;

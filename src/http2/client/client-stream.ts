@@ -160,7 +160,7 @@ export class ClientStream implements ReceivingStream {
   #paused = false;
   readonly #queued = new PieceQueue('lent');
   #queuedBytes = 0;
-  #closed = false;
+  isClosed = false;
   #endQueued = false;
 
   constructor(options: StreamOptions) {
@@ -175,12 +175,8 @@ export class ClientStream implements ReceivingStream {
     this.sendWindow = new SendWindow(options.sendWindow);
   }
 
-  get isClosed(): boolean {
-    return this.#closed;
-  }
-
   get isReceived(): boolean {
-    return this.#closed;
+    return this.isClosed;
   }
 
   pause(): void {
@@ -206,7 +202,7 @@ export class ClientStream implements ReceivingStream {
     const wasComplete = this.#endQueued;
     this.#dropQueued();
     this.#endQueued = false;
-    if (this.#closed) {
+    if (this.isClosed) {
       // The queued content is dropped, so the listener gets no `end`.
       if (wasComplete) this.#listener.fail(error, false);
       return;
@@ -217,7 +213,7 @@ export class ClientStream implements ReceivingStream {
   }
 
   fail(error: Error, { code, refused }: { readonly code: number; readonly refused: boolean }): void {
-    if (this.#closed) return;
+    if (this.isClosed) return;
     this.#dropQueued();
     this.#close(code);
     this.#listener.fail(error, refused);
@@ -247,7 +243,7 @@ export class ClientStream implements ReceivingStream {
       this.#expectedLength = hasNoContent ? 0 : contentLength;
       this.#listener.head(status, lines);
     }
-    if (endStream && !this.#closed) this.receiveEnd();
+    if (endStream && !this.isClosed) this.receiveEnd();
   }
 
   receiveDataHead(bytes: number): void {
@@ -312,11 +308,11 @@ export class ClientStream implements ReceivingStream {
 
   #release(bytes: number): void {
     const granted = this.#window.release(bytes);
-    if (granted > 0 && !this.#closed) this.#connection.output.windowUpdate(this.id, granted);
+    if (granted > 0 && !this.isClosed) this.#connection.output.windowUpdate(this.id, granted);
   }
 
   #close(code: number): void {
-    this.#closed = true;
+    this.isClosed = true;
     this.upload?.stop();
     this.upload = undefined;
     this.#connection.streamClosed(this, code);

@@ -16,7 +16,6 @@ export interface Http2PoolOptions {
   readonly streamsPerConnection?: number;
   /** Another connection is opened when the least used one has this many streams. Default 32. */
   readonly spreadAt?: number;
-  /** The maximum number of connections. Default 256. */
   readonly connections?: number;
   /** Milliseconds to wait for the server's SETTINGS. Default 10,000. */
   readonly settingsTimeout?: number;
@@ -45,7 +44,6 @@ export class Http2Pool extends Dispatcher {
   #connections: ClientSession[] = [];
   readonly #draining = new Set<ClientSession>();
   #opening: ClientSession | undefined;
-  /** For a server without HTTP/2. */
   #http1: Dispatcher | undefined;
   /** Earlier ones, which finish their requests. */
   readonly #retiredHttp1 = new Set<Dispatcher>();
@@ -205,7 +203,6 @@ export class Http2Pool extends Dispatcher {
         },
         (error: unknown) => {
           this.#dialing = false;
-          // Other connections will serve the queue.
           if (this.#connections.length > 0) return;
           for (const request of this.#queue.splice(0)) request.notSent(error);
           // Tells who waits for 'drain' that nothing is queued any more.
@@ -213,7 +210,6 @@ export class Http2Pool extends Dispatcher {
         },
       )
       .then(() => {
-        // The pool was closed while dialling.
         if (this.#state !== 'open') this.#closeConnections();
       });
   }
@@ -250,7 +246,6 @@ export class Http2Pool extends Dispatcher {
       this.#retiredHttp1.delete(dispatcher);
       this.#endIfEmpty();
     };
-    // Closing fails only if it was destroyed meanwhile.
     dispatcher.close().then(forget, forget);
   }
 

@@ -3,24 +3,16 @@ import { connectionError, errorCode, maximumWindow } from './frame.ts';
 
 /** How many bytes we may still send (RFC 9113 section 6.9). Negative after the peer reduced its window size. */
 export class SendWindow {
-  #left: number;
+  left: number;
 
   constructor(size: number) {
-    this.#left = size;
-  }
-
-  get left(): number {
-    return this.#left;
-  }
-
-  take(bytes: number): void {
-    this.#left -= bytes;
+    this.left = size;
   }
 
   /** @returns false if the window exceeds its maximum (RFC 9113 section 6.9.1) */
   widen(bytes: number): boolean {
-    this.#left += bytes;
-    return this.#left <= maximumWindow;
+    this.left += bytes;
+    return this.left <= maximumWindow;
   }
 
   widenOrThrow(bytes: number): void {
@@ -29,7 +21,6 @@ export class SendWindow {
 }
 
 export interface WindowGrowth {
-  /** Bytes. */
   readonly maximum: number;
   hasRoomFor(bytes: number): boolean;
 }
@@ -44,23 +35,19 @@ const quickly = 100;
 export class ReceiveWindow {
   #size: number;
   readonly #growth: WindowGrowth | undefined;
-  #left: number;
+  left: number;
   #consumed = 0;
   #grantedAt = 0;
 
   constructor(size: number, growth?: WindowGrowth) {
     this.#size = size;
     this.#growth = growth;
-    this.#left = size;
-  }
-
-  get left(): number {
-    return this.#left;
+    this.left = size;
   }
 
   take(bytes: number): boolean {
-    this.#left -= bytes;
-    return this.#left >= 0;
+    this.left -= bytes;
+    return this.left >= 0;
   }
 
   release(bytes: number): number {
@@ -68,7 +55,7 @@ export class ReceiveWindow {
     if (2 * this.#consumed < this.#size) return 0;
     const granted = this.#consumed + this.#grow();
     this.#consumed = 0;
-    this.#left += granted;
+    this.left += granted;
     return granted;
   }
 

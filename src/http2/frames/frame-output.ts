@@ -28,9 +28,10 @@ export class FrameOutput {
   readonly sendWindow = new SendWindow(initialConnectionWindow);
   readonly #writes: GatheredWrites;
   readonly #listener: FrameOutputListener;
-  #unread = 0;
-  #unreadHeads = 0;
-  #unreadContent = 0;
+  /** Bytes of frames other than HEADERS and DATA that were written since the peer stopped reading. */
+  unread = 0;
+  unreadHeads = 0;
+  unreadContent = 0;
   #hasSentHeaders = false;
   #waiting: WaitingStream[] = [];
 
@@ -43,23 +44,8 @@ export class FrameOutput {
     return this.#writes.needsDrain;
   }
 
-  /** Bytes of frames other than HEADERS and DATA that were written since the peer stopped reading. */
-  get unread(): number {
-    return this.#unread;
-  }
-
-  /** Bytes of HEADERS, likewise. */
-  get unreadHeads(): number {
-    return this.#unreadHeads;
-  }
-
-  /** Bytes of content, likewise. */
-  get unreadContent(): number {
-    return this.#unreadContent;
-  }
-
   write(frames: string): void {
-    if (this.#writes.needsDrain) this.#unread += frames.length;
+    if (this.#writes.needsDrain) this.unread += frames.length;
     this.#writes.addText(frames);
   }
 
@@ -68,7 +54,7 @@ export class FrameOutput {
     const whole = this.#hasSentHeaders ? block : emptyTable + block;
     this.#hasSentHeaders = true;
     const frames = headersFrames(streamId, whole, endStream);
-    if (this.#writes.needsDrain) this.#unreadHeads += frames.length;
+    if (this.#writes.needsDrain) this.unreadHeads += frames.length;
     // Content mostly follows in the next TLS record, which may be an input of its own.
     this.#writes.addText(frames, endStream);
   }
@@ -86,9 +72,9 @@ export class FrameOutput {
       const left = Math.min(sendWindow.left, window.left);
       const length = Math.min(piece.length - offset, left, defaultMaximumFrameSize);
       if (length <= 0) break;
-      sendWindow.take(length);
-      window.take(length);
-      if (this.#writes.needsDrain) this.#unreadContent += length;
+      sendWindow.left -= length;
+      window.left -= length;
+      if (this.#writes.needsDrain) this.unreadContent += length;
       const isLast = endStream && offset + length === piece.length;
       const flags = isLast ? frameFlag.endStream : frameFlag.none;
       const content = length === piece.length ? piece : piece.subarray(offset, offset + length);
@@ -152,9 +138,9 @@ export class FrameOutput {
   }
 
   #drained(): void {
-    this.#unread = 0;
-    this.#unreadHeads = 0;
-    this.#unreadContent = 0;
+    this.unread = 0;
+    this.unreadHeads = 0;
+    this.unreadContent = 0;
     try {
       this.proceed();
       this.#listener.onRoom?.();

@@ -140,7 +140,7 @@ test('a reader that was stopped reads nothing more, even of the same chunk', () 
 
 /** The content of a payload that comes in pieces of these sizes. */
 function contentOf(payload: Buffer, flags: number, sizes: readonly number[]): Buffer {
-  const data = new ReceivedData(flags, 1, payload.length);
+  const data = new ReceivedData(flags, payload.length);
   const pieces: Buffer[] = [];
   let offset = 0;
   for (const size of [...sizes, payload.length]) {
@@ -173,7 +173,7 @@ test('a frame that is nothing but padding has no content', () => {
 });
 
 test('attack: padding as long as the payload, or longer, is refused as soon as it is named', () => {
-  assert.throws(() => new ReceivedData(frameFlag.padded, 1, 0), isPaddingIssue);
+  assert.throws(() => new ReceivedData(frameFlag.padded, 0), isPaddingIssue);
   for (const payload of [[1], [4, 0, 0, 0], [255, 0]]) {
     for (const sizes of [[], [1]]) {
       assert.throws(() => contentOf(Buffer.from(payload), frameFlag.padded, sizes), isPaddingIssue);
@@ -182,8 +182,8 @@ test('attack: padding as long as the payload, or longer, is refused as soon as i
 });
 
 test('DATA tells whether it ends its stream', () => {
-  assert.equal(new ReceivedData(frameFlag.endStream, 3, 0).endStream, true);
-  assert.equal(new ReceivedData(frameFlag.padded, 3, 1).endStream, false);
+  assert.equal(new ReceivedData(frameFlag.endStream, 0).endStream, true);
+  assert.equal(new ReceivedData(frameFlag.padded, 1).endStream, false);
 });
 
 const { headers, continuation } = frameType;

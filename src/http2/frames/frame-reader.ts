@@ -30,7 +30,7 @@ export class FrameReader {
   readonly #handler: FrameHandler;
   readonly #maximumFrameSize: number;
   /** An incomplete frame, in a buffer of its full length; or an incomplete frame head. */
-  #partial: Buffer | undefined;
+  unfinished: Buffer | undefined;
   #partialLength = 0;
   #dataLeft = 0;
   #stopped = false;
@@ -40,13 +40,9 @@ export class FrameReader {
     this.#maximumFrameSize = maximumFrameSize;
   }
 
-  get unfinished(): Buffer | undefined {
-    return this.#partial;
-  }
-
   stop(): void {
     this.#stopped = true;
-    this.#partial = undefined;
+    this.unfinished = undefined;
   }
 
   /** @throws {Http2Error} of the handler, and FRAME_SIZE_ERROR (RFC 9113 section 4.2) */
@@ -54,7 +50,7 @@ export class FrameReader {
     let offset = 0;
     while (offset < chunk.length && !this.#stopped) {
       if (this.#dataLeft > 0) offset = this.#takeData(chunk, offset);
-      else if (this.#partial !== undefined) offset = this.#complete(this.#partial, chunk, offset);
+      else if (this.unfinished !== undefined) offset = this.#complete(this.unfinished, chunk, offset);
       else {
         const end = this.#takeFrame(chunk, offset);
         if (end === offset) {
@@ -69,18 +65,17 @@ export class FrameReader {
   #keep(chunk: Buffer, offset: number): void {
     const left = chunk.length - offset;
     const length = left < frameHeadLength ? frameHeadLength : frameHeadLength + payloadLength(chunk, offset);
-    this.#partial = Buffer.allocUnsafeSlow(length);
-    this.#partialLength = chunk.copy(this.#partial, 0, offset);
+    this.unfinished = Buffer.allocUnsafeSlow(length);
+    this.#partialLength = chunk.copy(this.unfinished, 0, offset);
   }
 
   #complete(partial: Buffer, chunk: Buffer, offset: number): number {
     const taken = chunk.copy(partial, this.#partialLength, offset);
     this.#partialLength += taken;
     if (this.#partialLength < partial.length) return chunk.length;
-    // The head of DATA and of empty frames is enough.
     const end = this.#takeFrame(partial, 0);
     if (end === 0) this.#keep(partial, 0);
-    else this.#partial = undefined;
+    else this.unfinished = undefined;
     return offset + taken;
   }
 
@@ -144,15 +139,13 @@ export class Preface {
 
 /** A DATA frame as it arrives: separates its content from its padding (RFC 9113 section 6.1). */
 export class ReceivedData {
-  readonly streamId: number;
   readonly endStream: boolean;
   #left: number;
   /** Bytes of padding after the content; `undefined` until its length byte is received. */
   #padding: number | undefined;
   readonly #length: number;
 
-  constructor(flags: number, streamId: number, length: number) {
-    this.streamId = streamId;
+  constructor(flags: number, length: number) {
     this.endStream = (flags & frameFlag.endStream) !== 0;
     this.#length = length;
     this.#left = length;
@@ -204,25 +197,21 @@ const priorityLength = 5;
 export class HeaderAssembly {
   readonly #decoder: HeaderDecoder;
   readonly #maximumBytes: number;
-  #unfinished: UnfinishedBlock | undefined;
+  /** While a block is incomplete, no other frame may come (RFC 9113 section 6.10). */
+  unfinished: UnfinishedBlock | undefined;
 
   constructor(limits: HeaderLimits) {
     this.#decoder = new HeaderDecoder(limits);
     this.#maximumBytes = limits.maximumBlock ?? limits.maximumSize;
   }
 
-  /** While a block is incomplete, no other frame may come (RFC 9113 section 6.10). */
-  get unfinished(): UnfinishedBlock | undefined {
-    return this.#unfinished;
-  }
-
   get heldBytes(): number {
-    const unfinished = this.#unfinished;
+    const unfinished = this.unfinished;
     return unfinished === undefined ? 0 : unfinished.length + unfinished.fragments.length * fragmentOverhead;
   }
 
   stop(): void {
-    this.#unfinished = undefined;
+    this.unfinished = undefined;
   }
 
   /**
@@ -237,10 +226,10 @@ export class HeaderAssembly {
       const endStream = (flags & frameFlag.endStream) !== 0;
       if (isLast) return this.#decode(streamId, endStream, fragment);
       const { length } = fragment;
-      this.#unfinished = { streamId, endStream, fragments: [copyOf(fragment)], length };
+      this.unfinished = { streamId, endStream, fragments: [copyOf(fragment)], length };
       return undefined;
     }
-    const unfinished = this.#unfinished;
+    const unfinished = this.unfinished;
     if (unfinished === undefined || unfinished.streamId !== streamId) {
       throw connectionError(errorCode.protocolError, 'CONTINUATION without HEADERS');
     }
@@ -250,7 +239,7 @@ export class HeaderAssembly {
       throw connectionError(errorCode.enhanceYourCalm, 'a header block is too long');
     }
     if (!isLast) return undefined;
-    this.#unfinished = undefined;
+    this.unfinished = undefined;
     return this.#decode(streamId, unfinished.endStream, inOnePiece(unfinished));
   }
 

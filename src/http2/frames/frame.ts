@@ -220,7 +220,6 @@ export function changedSettings(settings: Settings, payload: Buffer, from: PeerR
 /** The rows of the table: types of frames (RFC 9113 section 6), some of them split by their content. */
 export const frameKinds = [
   'DATA',
-  /** Less than `smallData`, without END_STREAM. */
   'DATA with little content',
   'DATA without content or end',
   'HEADERS of a message',
@@ -245,13 +244,11 @@ export const streamStates = [
   'connection',
   'idle',
   'open',
-  /** The peer has ended its message, and we have not ended ours. */
   'half-closed',
   /** We reset it: frames in transit may still arrive. */
   'closed by us',
   /** Both sides ended it, the peer reset it, or its identifier was skipped. */
   'closed',
-  /** Later than the last stream that our GOAWAY names. */
   'after our GOAWAY',
 ] as const;
 

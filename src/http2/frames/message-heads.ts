@@ -5,7 +5,6 @@ import {
   http2FieldValue,
   isHttp2FieldName,
   isOmittedFromRequest,
-  linesForLogs,
   mayHaveLength,
   memoizeByName,
   token,
@@ -185,11 +184,6 @@ export function parseRequestHead(decoded: readonly string[]): RequestHead {
   return { method, target: target ?? '', authority: authority ?? '', headers, contentLength, expectation };
 }
 
-export function respondedHead(head: RequestHead): RequestHead {
-  const { method, target, authority, contentLength, expectation } = head;
-  return { method, target, authority, headers: linesForLogs(head.headers), contentLength, expectation };
-}
-
 export function unreadHead(decoded: readonly string[]): RequestHead {
   const place = decoded.indexOf(':method');
   const method = place === -1 ? 'GET' : (decoded[place + 1] as string);
@@ -245,7 +239,6 @@ function checkLine(name: string, value: string, malformed: (reason: string) => E
   if (!http2FieldValue.test(value)) throw malformed('a header value is invalid');
 }
 
-/** Checks trailers, which are then dropped. @throws {Http2Error} of scope `stream` */
 export function checkTrailers(decoded: readonly string[]): void {
   for (let index = 0; index < decoded.length; index += 2) {
     checkLine(decoded[index] as string, decoded[index + 1] as string, malformedRequest);

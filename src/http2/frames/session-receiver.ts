@@ -29,7 +29,6 @@ import {
   type ReceivedHeaders,
 } from './frame-reader.ts';
 
-/** Receives the frames of one stream, on either side. Methods throw {Http2Error} of scope `stream`. */
 export interface ReceivingStream {
   readonly id: number;
   readonly isClosed: boolean;
@@ -87,11 +86,7 @@ const free = 0;
 export class StreamTable<Stream extends { readonly id: number }> {
   readonly #identifiers: number[] = [];
   readonly #streams: (Stream | undefined)[] = [];
-  #size = 0;
-
-  get size(): number {
-    return this.#size;
-  }
+  size = 0;
 
   get(identifier: number): Stream | undefined {
     const slot = this.#identifiers.indexOf(identifier);
@@ -99,7 +94,7 @@ export class StreamTable<Stream extends { readonly id: number }> {
   }
 
   add(stream: Stream): void {
-    this.#size++;
+    this.size++;
     const unused = this.#identifiers.indexOf(free);
     const slot = unused === -1 ? this.#identifiers.length : unused;
     this.#identifiers[slot] = stream.id;
@@ -111,7 +106,7 @@ export class StreamTable<Stream extends { readonly id: number }> {
     if (slot === -1) return;
     this.#identifiers[slot] = free;
     this.#streams[slot] = undefined;
-    this.#size--;
+    this.size--;
   }
 
   /** A copy, oldest first: streams may be closed during iteration. */
@@ -143,7 +138,7 @@ export class SessionReceiver<Stream extends ReceivingStream> implements FrameHan
   readonly #reader: FrameReader;
   readonly #headers: HeaderAssembly;
   readonly #window: ReceiveWindow;
-  #settings: Settings | undefined;
+  settings: Settings | undefined;
   #data: ReceivedData | undefined;
   #dataStream: Stream | undefined;
   #dataState: StreamState = 'open';
@@ -159,10 +154,6 @@ export class SessionReceiver<Stream extends ReceivingStream> implements FrameHan
     this.#window = new ReceiveWindow(window);
     this.#headers = new HeaderAssembly(limits);
     this.#reader = new FrameReader(this, maximumFrameSize);
-  }
-
-  get settings(): Settings | undefined {
-    return this.#settings;
   }
 
   get unfinished(): object | undefined {
@@ -232,7 +223,7 @@ export class SessionReceiver<Stream extends ReceivingStream> implements FrameHan
     // Granted at once: the windows of the streams limit the peer, and one slow reader must not starve other streams.
     const granted = this.#window.release(length);
     if (granted > 0) this.#output.windowUpdate(0, granted);
-    const data = new ReceivedData(flags, streamId, length);
+    const data = new ReceivedData(flags, length);
     this.#data = data;
     const stream = this.#streamOf(streamId);
     const state = this.#stateOf(streamId, stream);
@@ -255,7 +246,6 @@ export class SessionReceiver<Stream extends ReceivingStream> implements FrameHan
     // `undefined` if its content stopped us.
     if (this.#data?.endStream === true) onStream(this.#dataStream, (stream) => stream.receiveEnd());
     else if (this.#data?.isAllPadding === true) {
-      // Only now is it known that there was no content.
       const rule = this.#rules['DATA without content or end'][this.#dataState];
       if ((rule.action === 'take' || rule.action === 'ignore') && rule.counts !== undefined) {
         this.#session.count(rule.counts);
@@ -297,7 +287,7 @@ export class SessionReceiver<Stream extends ReceivingStream> implements FrameHan
   }
 
   #expect(type: number): void {
-    if (this.#settings === undefined && type !== frameType.settings) {
+    if (this.settings === undefined && type !== frameType.settings) {
       throw connectionError(errorCode.protocolError, 'the first frame is not SETTINGS');
     }
     if (this.#headers.unfinished !== undefined && type !== frameType.continuation) {
@@ -331,16 +321,16 @@ export class SessionReceiver<Stream extends ReceivingStream> implements FrameHan
     if ((flags & frameFlag.ack) !== 0) {
       expectLength(payload, 0);
       // RFC 9113 section 3.4: the peer sends its own first.
-      if (this.#settings === undefined) {
+      if (this.settings === undefined) {
         throw connectionError(errorCode.protocolError, 'the first frame acknowledges SETTINGS');
       }
       this.#isTaken('SETTINGS that acknowledge', streamId, undefined);
       return;
     }
-    if (this.#settings !== undefined || streamId !== 0) this.#isTaken('SETTINGS', streamId, undefined);
-    const before = this.#settings ?? initialSettings;
-    this.#settings = changedSettings(before, payload, this.#peer);
-    const wider = this.#settings.initialWindowSize - before.initialWindowSize;
+    if (this.settings !== undefined || streamId !== 0) this.#isTaken('SETTINGS', streamId, undefined);
+    const before = this.settings ?? initialSettings;
+    this.settings = changedSettings(before, payload, this.#peer);
+    const wider = this.settings.initialWindowSize - before.initialWindowSize;
     for (const stream of this.streams.all()) stream.sendWindow.widenOrThrow(wider);
     if (wider > 0) this.#hasWidened = true;
     this.#output.write(frameHead(0, frameType.settings, frameFlag.ack, 0));

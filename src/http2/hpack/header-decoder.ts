@@ -101,7 +101,6 @@ export interface DecodedHeaders {
 const lineOverhead = 32;
 /** A block with this many times the limit of lines is still decoded, because later blocks depend on it. */
 const excess = 4;
-/** More than any valid length or index. */
 const maximumIntegerBits = 28;
 
 /**
@@ -170,7 +169,6 @@ export class HeaderDecoder {
 
   #resize(): void {
     const size = this.#integer(5);
-    // We announce no other size than the default.
     if (size > defaultTableSize) throw new HpackError('a table size update is too large');
     this.#dynamic.resize(size);
   }
@@ -284,7 +282,6 @@ export class DynamicTable {
       const name = this.#lines[this.#first] as string;
       const value = this.#lines[this.#first + 1] as string;
       this.#size -= name.length + value.length + entryOverhead;
-      // Frees the strings, which may be long.
       this.#lines[this.#first] = '';
       this.#lines[this.#first + 1] = '';
       this.#first += 2;

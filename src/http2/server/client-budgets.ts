@@ -188,7 +188,6 @@ export const clientFrameRules: FrameRules = {
   },
   'HEADERS of trailers': {
     connection: protocolError,
-    // A request without a method.
     idle: streamError(errorCode.protocolError),
     open: take,
     'half-closed': streamClosed,
@@ -218,7 +217,6 @@ export const clientFrameRules: FrameRules = {
   PUSH_PROMISE: onAnyStream(protocolError),
   // CVE-2019-9512.
   PING: onConnection(takeAndCount(idle)),
-  // We send no PING.
   'PING that acknowledges': onConnection(ignoreAndCount(idle)),
   GOAWAY: onConnection(takeAndCount(idle)),
   WINDOW_UPDATE: {

@@ -145,7 +145,6 @@ async function writeBody(body: ReadableStream<Uint8Array>, stream: IncomingStrea
   stream.writer = {
     onRoom: () => resume(),
     onGone() {
-      // Also ends a pending read.
       reader.cancel().catch(() => {});
       resume();
     },
@@ -184,7 +183,6 @@ export interface Http2ServerOptions {
    * @hono/node-server. The parts of the `Request` are made when they are first used.
    */
   readonly fetch: (request: Request, bindings: Http2Bindings) => Response | Promise<Response>;
-  /** Default: `defaultHttp2ServerLimits`. */
   readonly limits?: Partial<Http2ServerLimits>;
   /** For what is held for clients; others may share it. Default: one of 64 MiB. */
   readonly memory?: MemoryBudget;
@@ -234,10 +232,6 @@ export function serveHttp2(options: Http2ServerOptions): Http2Server {
 }
 
 const checksPerTimeout = 4;
-const defaultMemory = 64 * 1024 * 1024;
-/** RFC 9110 section 10.1.1. */
-const continueStatus = 100;
-const alreadySentMark = 'x-hono-already-sent';
 
 /** Whether an authority is a valid host of a URL. None has a character that would end one (`message-heads.ts`). */
 const isHostOfUrl = memoizeByName((authority) => URL.canParse(`https://${authority}/`));
@@ -254,7 +248,7 @@ class FetchAdapter implements Http2Server, ServerSessionHost {
   constructor(options: Http2ServerOptions) {
     this.#options = options;
     this.limits = { ...defaultHttp2ServerLimits, ...options.limits };
-    this.#memory = options.memory ?? new MemoryBudget(defaultMemory);
+    this.#memory = options.memory ?? new MemoryBudget(64 * 1024 * 1024);
   }
 
   take(socket: TLSSocket): void {
@@ -304,7 +298,8 @@ class FetchAdapter implements Http2Server, ServerSessionHost {
     else if (expectation !== undefined && expectation !== '100-continue') this.#refuse(stream, 417);
     else if (host === undefined && !isHostOfUrl(authority)) this.#refuse(stream, 400);
     else {
-      if (expectation !== undefined && stream.hasContent) stream.respondInterim(continueStatus);
+      // RFC 9110 section 10.1.1.
+      if (expectation !== undefined && stream.hasContent) stream.respondInterim(100);
       try {
         const respond = (later: Response) => this.#respond(stream, later);
         const response = fetch(lightRequest(stream, host), { incoming: stream, respond });
@@ -352,7 +347,7 @@ class FetchAdapter implements Http2Server, ServerSessionHost {
   async #write(stream: ServerStream, response: Response): Promise<void> {
     // For HEAD Hono returns a copy of the response, with the mark or without.
     if (stream.isClosed || stream.status !== undefined) await response.body?.cancel().catch(() => {});
-    else if (!response.headers.has(alreadySentMark)) await writeResponse(response, stream);
+    else if (!response.headers.has('x-hono-already-sent')) await writeResponse(response, stream);
   }
 
   #handlerFailed(stream: ServerStream, error: unknown): void {

@@ -81,7 +81,6 @@ const remembered = 256;
  * content as the stream's window allowed.
  */
 export class ClosedStreams {
-  /** By identifier: how much content may still arrive. */
   readonly #givenUp = new Map<number, number>();
   #lastId = 0;
   isGoAwaySent = false;
@@ -206,7 +205,6 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
     this.#readFrom(socket);
     // A client that closes its side waits for no response; Go's server closes the connection as well.
     socket.on('end', () => socket.destroy());
-    // 'close' follows.
     socket.on('error', () => {});
     socket.on('close', () => this.#closed());
   }
@@ -415,7 +413,6 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
       try {
         stream.abandon();
       } catch (error) {
-        // The other streams must still be told.
         this.#host.failed(error);
       }
     }

@@ -1,16 +1,10 @@
 import { Readable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
-import { type HeaderLines, hasContent } from '../fields/header-fields.ts';
+import { type HeaderLines, hasContent, linesForLogs } from '../fields/header-fields.ts';
 import { PieceQueue, ReceiveWindow, SendWindow, type WindowGrowth } from '../frames/flow-control.ts';
 import { errorCode, malformedRequest } from '../frames/frame.ts';
 import type { FrameOutput, WaitingStream } from '../frames/frame-output.ts';
-import {
-  checkTrailers,
-  type RequestHead,
-  respondedHead,
-  responseBlock,
-  statusLine,
-} from '../frames/message-heads.ts';
+import { checkTrailers, type RequestHead, responseBlock, statusLine } from '../frames/message-heads.ts';
 import type { ReceivingStream } from '../frames/session-receiver.ts';
 import type { BudgetShare, HeldBytes, Holder, Holding } from '../sockets/held-bytes.ts';
 
@@ -121,7 +115,6 @@ export interface StreamConnection {
   /** A piece of content was received: `deliver` is called once after all that the same read brought. */
   contentReceived(content: RequestContent): void;
   streamClosed(stream: ServerStream): void;
-  /** The response is complete before the request is: the client must stop sending it. */
   respondedEarly(stream: ServerStream): void;
   clientCausedReset(): void;
   close(): void;
@@ -152,17 +145,16 @@ export class ServerStream implements ReceivingStream, WaitingStream, Holder {
   isWaiting = false;
   writer: ResponseWriter | undefined;
   status: number | undefined;
-  /** Whether the response has content: not for HEAD, 204, 205 and 304. */
   takesContent = true;
   readonly #connection: StreamConnection;
   #receivedLength = 0;
   readonly #window: ReceiveWindow | undefined;
   #content: RequestContent | undefined;
-  #isReceived: boolean;
+  isReceived: boolean;
   #followers: StreamFollower | StreamFollower[] | undefined;
   #isEnding = false;
-  #isResponseSent = false;
-  #isClosed = false;
+  isResponseSent = false;
+  isClosed = false;
   #queued: PieceQueue | undefined;
   #headBytes: number;
   #held: Holding | undefined;
@@ -174,7 +166,7 @@ export class ServerStream implements ReceivingStream, WaitingStream, Holder {
     this.head = head;
     this.#headBytes = options.headBytes;
     connection.share.add(options.headBytes);
-    this.#isReceived = endStream;
+    this.isReceived = endStream;
     this.#window = endStream ? undefined : new ReceiveWindow(options.receiveWindow, connection.windowGrowth);
     this.sendWindow = new SendWindow(options.sendWindow);
   }
@@ -187,26 +179,14 @@ export class ServerStream implements ReceivingStream, WaitingStream, Holder {
     return this.#window !== undefined;
   }
 
-  get isClosed(): boolean {
-    return this.#isClosed;
-  }
-
-  get isReceived(): boolean {
-    return this.#isReceived;
-  }
-
   get receiveWindow(): number {
     return this.#window?.left ?? 0;
-  }
-
-  get isResponseSent(): boolean {
-    return this.#isResponseSent;
   }
 
   /** Counts what a handler holds for this request elsewhere. Beyond the budget the stream is reset. */
   get held(): Holding {
     this.#held ??= this.#connection.share.content(this);
-    if (this.#isClosed) this.#held.end();
+    if (this.isClosed) this.#held.end();
     return this.#held;
   }
 
@@ -227,13 +207,13 @@ export class ServerStream implements ReceivingStream, WaitingStream, Holder {
     if (this.#content === undefined) {
       this.#content = new RequestContent(this.held, (bytes) => this.#release(bytes));
       // A late reader must see that it ended early.
-      if (this.#isClosed) this.#content.destroy();
+      if (this.isClosed) this.#content.destroy();
     }
     return this.#content;
   }
 
   follow(follower: StreamFollower): void {
-    if (this.#isClosed) follower.onClosed();
+    if (this.isClosed) follower.onClosed();
     else if (this.#followers === undefined) this.#followers = follower;
     else this.#followers = [this.#followers, follower].flat();
   }
@@ -244,7 +224,7 @@ export class ServerStream implements ReceivingStream, WaitingStream, Holder {
 
   /** Sends an interim response (RFC 9110 section 15.2). @param status from 100 to 199 */
   respondInterim(status: number): void {
-    if (this.#isClosed || this.status !== undefined) return;
+    if (this.isClosed || this.status !== undefined) return;
     this.#connection.output.headers(this.id, statusLine(status), false);
   }
 
@@ -257,11 +237,11 @@ export class ServerStream implements ReceivingStream, WaitingStream, Holder {
     // A time-out may have responded while the handler is still working.
     if (this.status !== undefined) throw new TypeError('the response has begun already');
     const block = responseBlock(status, headers);
-    if (this.#isClosed) return;
+    if (this.isClosed) return;
     this.status = status;
     this.takesContent = this.head.method !== 'HEAD' && hasContent(status);
     this.#connection.output.headers(this.id, block, false);
-    this.head = respondedHead(this.head);
+    this.head = { ...this.head, headers: linesForLogs(this.head.headers) };
     this.#countHead(this.head.target.length);
     if (Array.isArray(this.#followers)) for (const follower of this.#followers) follower.onResponded?.();
     else this.#followers?.onResponded?.();
@@ -280,7 +260,7 @@ export class ServerStream implements ReceivingStream, WaitingStream, Holder {
    * @throws {TypeError} before the head
    */
   write(piece: Uint8Array): boolean {
-    if (this.#isClosed || this.#isEnding) return true;
+    if (this.isClosed || this.#isEnding) return true;
     if (this.status === undefined) throw new TypeError('the head of the response must be written first');
     if (!this.takesContent) return true;
     const { output } = this.#connection;
@@ -296,7 +276,7 @@ export class ServerStream implements ReceivingStream, WaitingStream, Holder {
   }
 
   end(): void {
-    if (this.#isClosed || this.#isEnding) return;
+    if (this.isClosed || this.#isEnding) return;
     if (this.status === undefined) throw new TypeError('the head of the response must be written first');
     this.#isEnding = true;
     const { output } = this.#connection;
@@ -324,8 +304,7 @@ export class ServerStream implements ReceivingStream, WaitingStream, Holder {
       output.wait(this);
       return;
     }
-    if (this.#isClosed) return;
-    // Only one call of `onRoom`: its own window may have been widened while it waited for the connection.
+    if (this.isClosed) return;
     output.stopWaiting(this);
     if (this.#isEnding) this.#finish();
     else this.writer?.onRoom();
@@ -336,20 +315,20 @@ export class ServerStream implements ReceivingStream, WaitingStream, Holder {
   }
 
   reset(code: number): void {
-    if (this.#isClosed) return;
+    if (this.isClosed) return;
     this.breakOff(code);
     this.#connection.clientCausedReset();
   }
 
   /** Resets the stream (RST_STREAM): the client must not take a part for the whole response. */
   breakOff(code: number = errorCode.internalError): void {
-    if (this.#isClosed) return;
+    if (this.isClosed) return;
     this.#connection.output.reset(this.id, code);
     this.#close();
   }
 
   resetByPeer(): void {
-    this.#isReceived = true;
+    this.isReceived = true;
     this.#close();
   }
 
@@ -388,28 +367,28 @@ export class ServerStream implements ReceivingStream, WaitingStream, Holder {
     if (this.#receivedLength !== (this.head.contentLength ?? this.#receivedLength)) {
       throw malformedRequest('it is shorter than its Content-Length');
     }
-    this.#isReceived = true;
+    this.isReceived = true;
     this.#received.receiveEnd();
     this.#connection.contentReceived(this.#received);
   }
 
   #release(bytes: number): void {
     const granted = this.#window?.release(bytes) ?? 0;
-    if (granted > 0 && !this.#isClosed && !this.#isReceived) {
+    if (granted > 0 && !this.isClosed && !this.isReceived) {
       this.#connection.output.windowUpdate(this.id, granted);
     }
   }
 
   #finish(): void {
     this.#connection.output.endStream(this.id);
-    this.#isResponseSent = true;
-    if (!this.#isReceived) this.#connection.respondedEarly(this);
+    this.isResponseSent = true;
+    if (!this.isReceived) this.#connection.respondedEarly(this);
     this.#close();
   }
 
   #close(): void {
-    if (this.#isClosed) return;
-    this.#isClosed = true;
+    if (this.isClosed) return;
+    this.isClosed = true;
     this.#queued?.clear();
     this.#held?.end();
     this.#countHead(0);

@@ -91,7 +91,7 @@ export class GatheredWrites {
   #underWay = 0;
   #isDue = false;
   #isDueAfterInput = false;
-  #needsDrain = false;
+  needsDrain = false;
 
   constructor(writable: PieceWriter, onRoom: () => void, held?: HeldBytes) {
     this.#writable = writable;
@@ -141,10 +141,6 @@ export class GatheredWrites {
     }
   }
 
-  get needsDrain(): boolean {
-    return this.#needsDrain;
-  }
-
   #bufferFor(bytes: number): Buffer {
     const buffer = this.#buffer;
     const isSmall = this.#length + bytes <= smallBufferBytes;
@@ -178,8 +174,8 @@ export class GatheredWrites {
       }
     }
     // Never reset here: a caller that was told to wait must get its `onRoom`, even if it adds another piece first.
-    this.#needsDrain ||= this.#underWay > 1 || (this.#underWay === 1 && this.#length >= needsDrainFrom);
-    return !this.#needsDrain;
+    this.needsDrain ||= this.#underWay > 1 || (this.#underWay === 1 && this.#length >= needsDrainFrom);
+    return !this.needsDrain;
   }
 
   #writeAfterInput(): void {
@@ -218,8 +214,8 @@ export class GatheredWrites {
     this.#underWay--;
     if (this.#underWay > 0) return;
     this.flush();
-    if (!this.#needsDrain) return;
-    this.#needsDrain = false;
+    if (!this.needsDrain) return;
+    this.needsDrain = false;
     this.#onRoom();
   }
 }

@@ -71,23 +71,19 @@ export class BudgetShare implements HeldBytes {
   readonly #spare = new HoldingList();
   readonly #heads = new HoldingList();
   readonly #content = new HoldingList();
-  #bytes = 0;
+  bytes = 0;
 
   constructor(budget: MemoryBudget, maximum: number) {
     this.#budget = budget;
     this.#maximum = maximum;
   }
 
-  get bytes(): number {
-    return this.#bytes;
-  }
-
   get isExceeded(): boolean {
-    return this.#bytes > this.#maximum * heldAtMost;
+    return this.bytes > this.#maximum * heldAtMost;
   }
 
   hasRoomFor(bytes: number): boolean {
-    return bytes * partOfRoom <= this.#maximum - this.#bytes && this.#budget.hasRoomFor(bytes);
+    return bytes * partOfRoom <= this.#maximum - this.bytes && this.#budget.hasRoomFor(bytes);
   }
 
   admits(bytes: number): boolean {
@@ -98,7 +94,7 @@ export class BudgetShare implements HeldBytes {
 
   /** Counts bytes that cannot be given up: of a request that is being served. */
   add(bytes: number): void {
-    this.#bytes += bytes;
+    this.bytes += bytes;
     if (bytes > 0 && (this.isExceeded || this.#budget.isExceeded)) this.#budget.relieveSoon();
   }
 
@@ -132,7 +128,7 @@ export class Holding implements HeldBytes {
   readonly share: BudgetShare;
   readonly #list: HoldingList;
   readonly #holder: Holder;
-  #bytes = 0;
+  bytes = 0;
   #isOver = false;
   previous: Holding | undefined;
   next: Holding | undefined;
@@ -143,29 +139,25 @@ export class Holding implements HeldBytes {
     this.#holder = holder;
   }
 
-  get bytes(): number {
-    return this.#bytes;
-  }
-
   /** Fewer bytes mean progress: it is the youngest then. */
   add(bytes: number): void {
     if (this.#isOver || bytes === 0) return;
-    const before = this.#bytes;
-    this.#bytes += bytes;
+    const before = this.bytes;
+    this.bytes += bytes;
     this.share.add(bytes);
-    if (before > 0 && (bytes < 0 || this.#bytes <= 0)) this.#list.remove(this);
-    if (this.#bytes > 0 && (before <= 0 || bytes < 0)) this.#list.append(this);
+    if (before > 0 && (bytes < 0 || this.bytes <= 0)) this.#list.remove(this);
+    if (this.bytes > 0 && (before <= 0 || bytes < 0)) this.#list.append(this);
   }
 
   /** Something of it was taken, though as much came in its place. */
   progressed(): void {
-    if (this.#bytes <= 0) return;
+    if (this.bytes <= 0) return;
     this.#list.remove(this);
     this.#list.append(this);
   }
 
   set(bytes: number): void {
-    this.add(bytes - this.#bytes);
+    this.add(bytes - this.bytes);
   }
 
   end(): void {
@@ -180,23 +172,19 @@ export class Holding implements HeldBytes {
 }
 
 class HoldingList {
-  #first: Holding | undefined;
+  first: Holding | undefined;
   #last: Holding | undefined;
-
-  get first(): Holding | undefined {
-    return this.#first;
-  }
 
   append(holding: Holding): void {
     holding.previous = this.#last;
-    if (this.#last === undefined) this.#first = holding;
+    if (this.#last === undefined) this.first = holding;
     else this.#last.next = holding;
     this.#last = holding;
   }
 
   remove(holding: Holding): void {
     const { previous, next } = holding;
-    if (previous === undefined) this.#first = next;
+    if (previous === undefined) this.first = next;
     else previous.next = next;
     if (next === undefined) this.#last = previous;
     else next.previous = previous;
