@@ -10,7 +10,6 @@ interface AcceptClause {
   readonly parameters: ReadonlyMap<string, string>;
 }
 
-/** The Accept parameters `g`, `v` and `as`. */
 interface MediaTypeConversion {
   readonly group: string;
   readonly version: string;

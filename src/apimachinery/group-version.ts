@@ -11,7 +11,6 @@ export function parseStorageVersionName(name: string): { group: string; resource
   return { group: group === 'core' ? '' : group, resource: name.slice(dot + 1) };
 }
 
-/** Of a group in aggregated discovery. */
 export function groupNameOf(group: { readonly metadata: { readonly name?: string | undefined } }): string {
   return group.metadata.name ?? '';
 }

@@ -3,7 +3,6 @@ import { isInt64 } from './integer.ts';
 import { isLabelSelector } from './label-selector.ts';
 import { malformedPercentEscape } from './request-target.ts';
 
-/** What request info takes from the list options of a request for a collection. */
 interface ListOptions {
   readonly watch: boolean;
   /** The value of an exact match on `metadata.name` in the field selector; empty when there is none. */

@@ -12,7 +12,6 @@ export interface RequestInfo {
   readonly path: string;
   /** `get`, `list`, `watch`, `create`, …; for a request that names no resource, the method in lower case. */
   readonly verb: string;
-  /** `api` or `apis`. */
   readonly apiPrefix: string;
   readonly apiGroup: string;
   readonly apiVersion: string;
@@ -85,7 +84,6 @@ export function parseRequestInfo(method: string, pathWithQuery: string): Request
     apiVersion: segments[versionIndex] ?? '',
     namespace,
     resource,
-    // After a proxied object comes the path on that object.
     subresource: methodVerb === 'proxy' ? '' : subresource,
     name: collection?.name ?? nameInPath,
     parts,

@@ -2,7 +2,6 @@ import { RequestInfoError } from './request-info-error.ts';
 
 /** A request target that every parser reads alike. */
 interface RequestTarget {
-  /** The path as received, undecoded. */
   readonly rawPath: string;
   /** What follows the first `?`, undecoded: empty after a bare `?`, `undefined` when there is none. */
   readonly rawQuery: string | undefined;

@@ -1,39 +1,22 @@
 /** `v1`, `v2beta1`, `v1alpha3` (k8s.io/apimachinery pkg/version/helpers.go). */
 const kubernetesVersion = /^v(\d+)(?:(alpha|beta)(\d+))?$/;
 
-interface VersionPriority {
-  readonly major: number;
-  /** 2 for general availability, 1 for beta, 0 for alpha. */
-  readonly stability: number;
-  readonly minor: number;
-}
-
 /** Kubernetes' order of API versions, for `Array.prototype.sort`; strings of any other form last, alphabetically. */
 export function compareVersionPriority(left: string, right: string): number {
-  const leftPriority = priorityOf(left);
-  const rightPriority = priorityOf(right);
-  if (leftPriority !== undefined && rightPriority !== undefined) {
-    return (
-      rightPriority.stability - leftPriority.stability ||
-      rightPriority.major - leftPriority.major ||
-      rightPriority.minor - leftPriority.minor ||
-      alphabetically(left, right)
-    );
+  const [one, other] = [priorityOf(left), priorityOf(right)];
+  for (const [index, priority] of other.entries()) {
+    const difference = priority - (one[index] ?? 0);
+    if (difference !== 0) return difference;
   }
-  if (leftPriority !== undefined) return -1;
-  if (rightPriority !== undefined) return 1;
   return alphabetically(left, right);
 }
 
-function priorityOf(version: string): VersionPriority | undefined {
+/** Stability (3 for general availability, 2 for beta, 1 for alpha), major and minor number; 0 for any other form. */
+function priorityOf(version: string): readonly [number, number, number] {
   const match = kubernetesVersion.exec(version);
-  if (match === null) return undefined;
+  if (match === null) return [0, 0, 0];
   const [, major, stage, minor] = match;
-  return {
-    major: Number(major),
-    stability: stage === undefined ? 2 : stage === 'beta' ? 1 : 0,
-    minor: Number(minor ?? 0),
-  };
+  return [stage === undefined ? 3 : stage === 'beta' ? 2 : 1, Number(major), Number(minor ?? 0)];
 }
 
 /** By UTF-16 code units: the same on every machine, which `localeCompare` is not. */

@@ -5,7 +5,6 @@
 export interface WatchEventBoundary {
   /** Takes the next piece. @returns the offset after the last event that ends in it; 0 when none does. */
   follow(chunk: Uint8Array): number;
-  /** Whether what came so far ends with an event. */
   readonly isAtEnd: boolean;
 }
 
@@ -19,7 +18,6 @@ class Lines implements WatchEventBoundary {
     const { length } = chunk;
     if (length === 0) return 0;
     this.isAtEnd = chunk[length - 1] === newline;
-    // Nearly always: servers flush whole events.
     return this.isAtEnd ? length : chunk.lastIndexOf(newline) + 1;
   }
 }
@@ -31,7 +29,6 @@ class LengthDelimitedFrames implements WatchEventBoundary {
   /** Bytes of the length that are there already, and their value. */
   #prefixBytes = 0;
   #prefix = 0;
-  /** Bytes of the frame that are still to come. */
   #left = 0;
 
   get isAtEnd(): boolean {

@@ -84,7 +84,6 @@ export class HealthMonitor {
     }
   }
 
-  /** A doubt makes the next probe due sooner, but never sooner than the least distance. */
   async #rest(followed: Followed, begun: number): Promise<void> {
     const { health, clock, interval } = this.#options;
     const spread = 1 - jitter + 2 * jitter * clock.random();

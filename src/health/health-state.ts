@@ -1,8 +1,6 @@
 import type { MissingKnowledge } from '../snapshot/routing-table/routing-table.ts';
 
-/** Of `GET /readyz`. */
 export type ProbeOutcome =
-  /** 200. */
   | 'ready'
   /** 200, and what it says of itself is not what the snapshot has: it was upgraded, or restarted with other flags. */
   | 'changed'
@@ -41,9 +39,7 @@ interface LostConnection {
   readonly changedHandsAt?: number | undefined;
   /** A connection was refused since: nobody has one any more. Else it may be silent for this router alone. */
   readonly isGone?: boolean;
-  /** Whether a probe has begun after the last one. */
   readonly probing: boolean;
-  /** When the probe under way, or the last one, has begun. */
   readonly askedAt?: number | undefined;
   /** When it was asked, for the last time, and was not ready by its own word, or refused a connection. */
   readonly notReadyAt?: number | undefined;
@@ -68,7 +64,6 @@ export interface HealthState {
   readonly isVerified?: boolean | undefined;
   /** A request gave reason to probe it (no response, a GOAWAY), and no probe has ended since. */
   readonly suspected?: boolean | undefined;
-  /** A probe has ended. */
   readonly isHeard?: boolean;
 }
 
@@ -311,7 +306,6 @@ export function healthAfterResponse(state: HealthState): HealthState {
   return state.missedConnections === 0 ? state : { ...state, missedConnections: 0 };
 }
 
-/** Whether the next probe decides something, and should come sooner. */
 export function isInDoubt(state: HealthState, _now: number, { rise }: HealthThresholds): boolean {
   return (
     state.lost !== undefined ||

@@ -35,7 +35,6 @@ export async function askInCallersName(
 }
 
 interface Question {
-  /** As it is sent, for example `/readyz?verbose`. */
   readonly target: string;
   readonly accept: string;
   /** JSON that is sent by POST. Default: the question is a GET. */

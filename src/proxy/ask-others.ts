@@ -15,7 +15,6 @@ import type { OutboundHints } from './outbound.ts';
 import type { Candidates, Choice, ServerChoice } from './server-choice.ts';
 import { retryAfterSeconds, unavailable } from './undelivered.ts';
 
-/** What the delivery of requests does for the first server, and for others alike. */
 interface Asking {
   readonly settings: RouterSettings;
   readonly decider: Decider;
@@ -111,7 +110,6 @@ function mayBeServedByUnknown(
 }
 
 interface OthersToAsk {
-  /** How many others, at most. 0: what came back is the end. */
   readonly atMost: number;
   /** Each is withdrawn from the budget of second tries: a struggling cluster must not get double load. */
   readonly isFromBudget: boolean;
@@ -123,7 +121,6 @@ const nobody: OthersToAsk = { atMost: 0, isFromBudget: false, onlyHealthy: false
 /** The first server had nothing to do: nothing was carried out, of a write neither. */
 const anotherOne: OthersToAsk = { atMost: 1, isFromBudget: false, onlyHealthy: false };
 const anotherFromBudget: OthersToAsk = { atMost: 1, isFromBudget: true, onlyHealthy: false };
-/** What they deny, too, is believed. */
 const someHealthyOnes: OthersToAsk = { atMost: 3, isFromBudget: false, onlyHealthy: true };
 
 /**
@@ -216,7 +213,6 @@ function isNotServed(failed: Failed): failed is Refusal {
   return failed.kind === 'refusal' && failed.reason === 'NotServed';
 }
 
-/** @param isServedElsewhere another server should serve it */
 function givenUp(request: AdmittedRequest, last: Failed, isServedElsewhere: boolean): Response {
   if (last.kind === 'refusal') {
     const isChanging = isNotServed(last) && isServedElsewhere;

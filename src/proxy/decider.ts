@@ -86,7 +86,6 @@ export function createDecider(settings: RouterSettings) {
       return decision;
     },
     untilVersionSettles: (requestInfo: RequestInfo): number => (enabled ? untilSettled(requestInfo) : 0),
-    /** Whether a watch that was given to a destination because of `before` would go elsewhere now. */
     isMisplaced(requestInfo: RequestInfo, before: Decision, { id, kind }: Destination): boolean {
       // A request that a peer has rerouted stays here, at any version.
       if (!enabled || before.reason === 'AlreadyRerouted') return false;

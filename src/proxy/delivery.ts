@@ -2,7 +2,7 @@ import { statusResponse } from '../apimachinery/status.ts';
 import { AssertionTooLargeError } from '../identity/assertion/assertion-signer.ts';
 import { type Destination, foundNoConnection, TransportError } from '../request/destination.ts';
 import { auditIdOf } from '../request/headers.ts';
-import { type AttemptFailure, isRead, type OtherVersion } from '../request/inbound.ts';
+import { isRead, type OtherVersion } from '../request/inbound.ts';
 import type { AdmittedRequest, Router, Send } from '../request/router.ts';
 import { type Outcome, ownResponse, type ResponseToSend, type SendResult } from '../request/transport.ts';
 import type { DecisionReason } from '../routing/decision.ts';
@@ -36,7 +36,6 @@ export function createDelivery(settings: RouterSettings, decider: Decider): Rout
     return budget.left >= 1 && choice.choose(candidates, tried) !== undefined;
   }
 
-  /** Whether another server is asked where one says that it does not serve the path. */
   function othersMayServe(request: AdmittedRequest): boolean {
     if (isServedBySnapshot(request.decision)) return true;
     const others = routingTable.current()?.reachable.length ?? 0;
@@ -154,22 +153,28 @@ export function createDelivery(settings: RouterSettings, decider: Decider): Rout
     destination: Destination,
     error: unknown,
   ): ResponseToSend | NoResponse {
-    inbound.record?.attemptFailed(failureOf(error));
+    const { record } = inbound;
     if (error instanceof AssertionTooLargeError) {
+      record?.attemptFailed('AssertionTooLarge');
       return ownResponse(statusResponse('RequestEntityTooLarge', error.message));
     }
-    if (!(error instanceof TransportError)) throw error;
-    const isClients = isClientsDoing(error);
+    if (!(error instanceof TransportError)) {
+      record?.attemptFailed('InternalError');
+      throw error;
+    }
+    const { code, message, mayHaveBeenProcessed } = error;
+    record?.attemptFailed(code);
+    // Not evidence against the destination: if it counted, any client could make the router avoid a server.
+    const isClients = code === 'ClientGone' || code === 'RequestHeaderFieldsTooLarge';
     if (!isClients) {
       // One slow request says nothing of a server: only what never reached it does. Who is probed has better to say.
-      if (!error.mayHaveBeenProcessed && health?.isProbed(destination.id) !== true) {
+      if (!mayHaveBeenProcessed && health?.isProbed(destination.id) !== true) {
         load.notReached(destination.id);
       }
       // No connection counts against it; no response on one only makes it be looked at (`ServerHealth`).
-      if (foundNoConnection(error)) health?.notConnected(destination.id, error.code === 'ConnectFailed');
+      if (foundNoConnection(error)) health?.notConnected(destination.id, code === 'ConnectFailed');
       else if (requestInfo.subresource !== 'proxy') health?.notResponded(destination.id);
     }
-    const { code, message, mayHaveBeenProcessed } = error;
     const { id, kind } = destination;
     const fields = { destination: id, kind, code, mayHaveBeenProcessed, error: message };
     const all = { ...fields, 'audit-ID': auditIdOf(inbound) };
@@ -182,7 +187,6 @@ export function createDelivery(settings: RouterSettings, decider: Decider): Rout
 
   return (request, send) => {
     const { inbound } = request;
-    // No promise more for what has no body.
     if (isRead(inbound.method) || inbound.keepBody === undefined) return deliver(request, send);
     // Until a response begins, a server may say that it did not process the request.
     inbound.keepBody();
@@ -204,14 +208,4 @@ export function createDelivery(settings: RouterSettings, decider: Decider): Rout
         return Promise.resolve(ownResponse(unavailable(decision.reason)));
     }
   }
-}
-
-function failureOf(error: unknown): AttemptFailure {
-  if (error instanceof TransportError) return error.code;
-  return error instanceof AssertionTooLargeError ? 'AssertionTooLarge' : 'InternalError';
-}
-
-/** Not evidence against the destination: if it counted, any client could make the router avoid a server. */
-function isClientsDoing({ code }: TransportError): boolean {
-  return code === 'ClientGone' || code === 'RequestHeaderFieldsTooLarge';
 }

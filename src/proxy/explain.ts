@@ -23,7 +23,6 @@ export interface ExplainContext extends Omit<DecisionContext, 'reroutedByVerifie
 
 export interface ExplainedCandidate {
   readonly id: string;
-  /** `host:port`. */
   readonly address: string;
   readonly serverName: string;
   readonly health?: HealthStatus;
@@ -49,7 +48,6 @@ export interface Explanation {
     readonly preferred: string;
     readonly responding: string;
   };
-  /** What a reader might otherwise overlook. */
   readonly notes: readonly string[];
   readonly trace: readonly DecisionStep[];
 }

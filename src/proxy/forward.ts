@@ -50,7 +50,6 @@ export function forward(
       const response = provesNothing(request, head.status)
         ? unavailable('NoSnapshot')
         : refuseRedirect(request, outbound.destination, head);
-      // Here, before the first byte of it is written and counted.
       if (ifNoneMatch === undefined) record?.responded(response?.status ?? head.status);
       if (response !== undefined) return { kind: 'replace', outcome: ownResponse(response) };
       const cleaned = withVersionWarning(cleanResponseHeaders(head.headers), inbound);

@@ -76,7 +76,6 @@ const notServedProtobufLength = 116;
 /** The part of a NotFound Status in protobuf that is the same for every object (k8s.io/apimachinery meta/v1 generated.proto). */
 const namedProtobufLength = 68;
 
-/** Subresources that respond with what a kubelet, or an application, has said. */
 export const passedOn: ReadonlySet<string> = new Set(['attach', 'exec', 'log', 'portforward', 'proxy']);
 
 /** Names whose length in bytes, in JSON too, is that of the text. */
@@ -97,7 +96,6 @@ export function isNotServedStatus(
   if (!isJson && !/^application\/vnd\.kubernetes\.protobuf *(;|$)/i.test(contentType)) return 'no';
   const expected = isJson ? notServedStatus.length : notServedProtobufLength;
   if (length !== String(expected)) return 'no';
-  // No name, no object that may not exist.
   if (request.name === '') return 'yes';
   return expected === (isJson ? objectNotFoundStatus(request).length : objectProtobufLength(request))
     ? 'perhaps'

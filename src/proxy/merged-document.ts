@@ -34,7 +34,6 @@ export class DocumentMerger {
     const merged = this.#mergedFor(request, table);
     if (merged === undefined) return undefined;
     const { outcome, serverId } = await this.#ask(request, merged, router);
-    // Else it is the router's own: no server did.
     if (outcome.kind === 'sent' || !outcome.isPassedOn) return outcome;
     const { response } = outcome;
     if (!isAllowed(response.status)) return outcome;

@@ -10,7 +10,6 @@ import { type Outcome, ownResponse, responseOf } from '../request/transport.ts';
 import { type MixedVersionProxyOptions, resolveOptions } from './options.ts';
 import { createCarrier, createRouter, handleRequest } from './router.ts';
 
-/** What the runtime's adapter knows beyond the web standard. */
 export interface MiddlewareOptions extends MixedVersionProxyOptions {
   /** Default: what `Request` holds. */
   readonly inbound?: GetInboundRequest;

@@ -15,19 +15,15 @@ const share = 0.2;
 const reserve = 10;
 
 export class RetryBudget {
-  #tokens = reserve;
-
-  get left(): number {
-    return this.#tokens;
-  }
+  left = reserve;
 
   deposit(): void {
-    this.#tokens = Math.min(reserve, this.#tokens + share);
+    this.left = Math.min(reserve, this.left + share);
   }
 
   withdraw(): boolean {
-    if (this.#tokens < 1) return false;
-    this.#tokens -= 1;
+    if (this.left < 1) return false;
+    this.left -= 1;
     return true;
   }
 }

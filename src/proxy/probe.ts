@@ -28,7 +28,6 @@ export interface ProbeOptions extends OutboundOptions {
   readonly onNotConnected: (id: string, isRefused: boolean) => void;
   /** Whether what is said of a server may no longer hold: then it is asked what it is and serves. */
   readonly isToBeVerified: (id: string) => boolean;
-  /** Whether what a server says of itself is what is said of it. */
   readonly isAsSaid: (id: string, word: ServerWord) => boolean;
   readonly logger: Logger;
 }
@@ -71,7 +70,6 @@ export function createProbe(
     const { status, body } = responseOf(
       await transport.send(outbound, inbound, ({ headers }) => ({ kind: 'forward', headers })),
     );
-    // The body may break off; the head already tells the result.
     const text = body === null ? undefined : await readText(body, maximumBytes).catch(() => undefined);
     return status === 200 ? text : status;
   }

@@ -74,5 +74,4 @@ export function requestKindOf(requestInfo: RequestInfo): RequestKind {
   return readOnlyVerbs.has(requestInfo.verb) ? 'readOnly' : 'mutating';
 }
 
-/** How many requests of each kind may be in flight at a time; 0 is no limit. */
 export type InFlightLimits = Readonly<Record<RequestKind, number>>;

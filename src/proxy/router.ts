@@ -16,7 +16,6 @@ import type { DocumentMerger } from './merged-document.ts';
 import type { RouterSettings } from './options.ts';
 import { unavailable } from './undelivered.ts';
 
-/** Delivers an admitted request to an API server, or passes it to the handlers of a library's own app. */
 type Serve = (request: AdmittedRequest) => Outcome | Promise<Outcome>;
 
 /**
@@ -80,7 +79,6 @@ export function createRouter(settings: RouterSettings): SettlingRouter {
   const { authenticators, pseudonym, monotonicClock, logger, observers, gate, random } = settings;
   const readRequest = rememberingRequests();
   const decider = createDecider(settings);
-  // Choice of a server, hygiene and stamp, and who else is asked.
   const deliverNow = createDelivery(settings, decider);
 
   function deliver(request: AdmittedRequest, send: Send): Promise<Outcome> {
@@ -99,7 +97,6 @@ export function createRouter(settings: RouterSettings): SettlingRouter {
 
   async function settledLater(request: AdmittedRequest, wait: number): Promise<AdmittedRequest> {
     const { inbound, requestInfo, caller } = request;
-    // A timer may fire a millisecond early.
     for (let left = wait; left > 0; left = decider.untilVersionSettles(requestInfo)) {
       await sleep(left);
     }

@@ -16,7 +16,6 @@ export const noCandidates: Candidates = { candidates: [] };
 
 export interface Choice {
   readonly server: RoutingServer;
-  /** `undefined`: it has no address. */
   readonly destination: Destination | undefined;
   /** The version that responds in place of the preferred one; left out where it does not matter, or it is that one. */
   readonly otherVersion?: OtherVersion;
@@ -97,7 +96,6 @@ export class ServerChoice {
     return load.inFlight(second.id) < load.inFlight(first.id) ? second : first;
   }
 
-  /** An avoided one only if all the others are too. */
   #draw(
     candidates: readonly RoutingServer[],
     except: RoutingServer | undefined,
@@ -105,7 +103,6 @@ export class ServerChoice {
   ): RoutingServer | undefined {
     const start = Math.floor(this.#options.random() * candidates.length);
     let avoided: RoutingServer | undefined;
-    // Nearly always the first candidate is usable; the walk ends at the next one that is.
     for (let step = 0; step < candidates.length; step++) {
       const candidate = candidates[(start + step) % candidates.length];
       if (candidate === undefined || candidate === except || candidate === drawn) continue;

@@ -15,7 +15,6 @@ const messages = {
     'an API server was lost or started a moment ago, and what it serves is not known yet, please try again; the request was not carried out',
   ServerDeparted:
     'the API server that serves this resource has been stopped and may come back, please try again; the request was not carried out',
-  /** The next snapshot tells. */
   ServedSetsChanging:
     'what the API servers serve is changing, and it is not known yet which of them serves this resource, please try again; the request was not carried out',
 };

@@ -12,7 +12,6 @@ function isSameTrust(one: DestinationTrust, other: DestinationTrust): boolean {
 
 export interface Destination {
   readonly kind: 'local' | 'peer';
-  /** API server ID. */
   readonly id: string;
   /** `https://host:port`, without a path. */
   readonly origin: string;
@@ -21,7 +20,6 @@ export interface Destination {
   readonly trust: DestinationTrust;
 }
 
-/** So that they can share connections. */
 export function leadsTo(one: Destination, other: Destination): boolean {
   return (
     one.origin === other.origin && one.serverName === other.serverName && isSameTrust(one.trust, other.trust)

@@ -94,9 +94,29 @@ function requestFatesFor(names: IdentityHeaderNames): FateOfName {
 export function cleanRequestHeaders(
   headers: RawHeaders,
   names: IdentityHeaderNames = defaultIdentityHeaderNames,
+  rewriting: Rewriting = {},
+): string[] {
+  return cleanLines(headers, requestFatesFor(names), rewriting);
+}
+
+const fateOfResponse = rememberingNames((name) => fateOnConnection(name.toLowerCase()));
+
+function fateOnConnection(lowerCaseName: string): LineFate {
+  if (lowerCaseName === 'connection' || lowerCaseName === 'transfer-encoding') return lowerCaseName;
+  // Pseudo-header fields are the framing's own (RFC 9113 section 8.3).
+  return hopByHop.has(lowerCaseName) || lowerCaseName.startsWith(':') ? 'stays' : 'travels';
+}
+
+/** All but those meant for the connection to the destination (RFC 9113 section 8.2.2). */
+export function cleanResponseHeaders(headers: RawHeaders): string[] {
+  return cleanLines(headers, fateOfResponse);
+}
+
+function cleanLines(
+  headers: RawHeaders,
+  fateOf: FateOfName,
   { isCallerNamed = false, auditId, remoteAddress }: Rewriting = {},
 ): string[] {
-  const fateOf = requestFatesFor(names);
   const kept: string[] = [];
   let earlierAddresses = '';
   let hasConnection = false;
@@ -133,48 +153,18 @@ export function cleanRequestHeaders(
         break;
     }
   }
-  const lines = withoutNominated(kept, headers, hasConnection, hasTransferEncoding);
+  let lines = kept;
+  // Most messages have neither.
+  if (hasConnection || hasTransferEncoding) {
+    const unwanted = connectionOptions(headers);
+    // RFC 9112 section 6.1: Transfer-Encoding overrides Content-Length, which an intermediary must not forward
+    // then; two parsers in a row could otherwise find two ends of one body.
+    if (hasTransferEncoding) unwanted.add('content-length');
+    lines = kept.filter((_, index) => !unwanted.has((kept[index - (index % 2)] as string).toLowerCase()));
+  }
   if (auditId !== undefined) lines.push(auditIdHeader, auditId);
   if (remoteAddress !== undefined) lines.push('X-Forwarded-For', earlierAddresses + remoteAddress);
   return lines;
-}
-
-const fateOfResponse = rememberingNames((name) => fateOnConnection(name.toLowerCase()));
-
-function fateOnConnection(lowerCaseName: string): LineFate {
-  if (lowerCaseName === 'connection' || lowerCaseName === 'transfer-encoding') return lowerCaseName;
-  // Pseudo-header fields are the framing's own (RFC 9113 section 8.3).
-  return hopByHop.has(lowerCaseName) || lowerCaseName.startsWith(':') ? 'stays' : 'travels';
-}
-
-/** All but those meant for the connection to the destination (RFC 9113 section 8.2.2). */
-export function cleanResponseHeaders(headers: RawHeaders): string[] {
-  const kept: string[] = [];
-  let hasConnection = false;
-  let hasTransferEncoding = false;
-  for (let index = 0; index + 1 < headers.length; index += 2) {
-    const name = headers[index] as string;
-    const fate = fateOfResponse(name);
-    if (fate === 'travels') kept.push(name, headers[index + 1] as string);
-    else if (fate === 'connection') hasConnection = true;
-    else if (fate === 'transfer-encoding') hasTransferEncoding = true;
-  }
-  return withoutNominated(kept, headers, hasConnection, hasTransferEncoding);
-}
-
-/** Either line may remove others before it, so this comes after the last line. Most messages have neither. */
-function withoutNominated(
-  kept: string[],
-  headers: RawHeaders,
-  hasConnection: boolean,
-  hasTransferEncoding: boolean,
-): string[] {
-  if (!hasConnection && !hasTransferEncoding) return kept;
-  const unwanted = connectionOptions(headers);
-  // RFC 9112 section 6.1: Transfer-Encoding overrides Content-Length, which an intermediary must not forward
-  // then; two parsers in a row could otherwise find two ends of one body.
-  if (hasTransferEncoding) unwanted.add('content-length');
-  return kept.filter((_, index) => !unwanted.has((kept[index - (index % 2)] as string).toLowerCase()));
 }
 
 function connectionOptions(headers: RawHeaders): Set<string> {

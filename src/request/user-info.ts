@@ -1,7 +1,6 @@
 /** Who a caller is, as Kubernetes keeps it (k8s.io/apiserver pkg/authentication/user). Text, not byte strings. */
 export interface UserInfo {
   readonly name: string;
-  /** Empty when there is none. */
   readonly uid: string;
   readonly groups: readonly string[];
   /** Keys in lower case, values in order. */

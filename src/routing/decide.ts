@@ -45,8 +45,10 @@ export function decide(
   table: RoutingTable | undefined,
   given: DecisionContext,
 ): Decision {
-  const context = isLocalServerKnown(table, given) ? given : { ...given, localServerIsDown: true };
-  const { trace } = context;
+  const { serverId, trace } = given;
+  // The local server gets nothing that depends on what it serves while that is not known.
+  const isLocalKnown = serverId === undefined || table?.server(serverId)?.missing === undefined;
+  const context = isLocalKnown ? given : { ...given, localServerIsDown: true };
 
   if (!requestInfo.isResourceRequest) {
     const document = decideDocument(requestInfo, table, context);
@@ -60,7 +62,7 @@ export function decide(
   const mark = isRerouted ? 'marked by a verified peer' : 'no mark from a verified peer';
   trace?.('2 rerouted by a peer already', isRerouted, mark);
   // A gateway has no local server for it: the sender mistakes the gateway for an API server.
-  if (isRerouted) return context.serverId === undefined ? reroutedToGateway : alreadyRerouted;
+  if (isRerouted) return serverId === undefined ? reroutedToGateway : alreadyRerouted;
 
   trace?.(
     '3 no snapshot yet',
@@ -68,15 +70,13 @@ export function decide(
     table === undefined ? 'there has been none' : `generation ${table.generation}`,
   );
   // Not knowing is not the same as not existing: a 404 of the local server becomes 503 (`replacementFor`).
-  if (table === undefined)
-    return context.serverId === undefined ? unavailableWithoutSnapshot : localWithoutSnapshot;
+  if (table === undefined) return serverId === undefined ? unavailableWithoutSnapshot : localWithoutSnapshot;
 
   const { apiGroup, apiVersion } = requestInfo;
   const servedBy = serversOf(requestInfo, table);
   const byVersion = decideAmongVersions(requestInfo, servedBy, table, context);
   if (byVersion !== undefined) return byVersion;
 
-  const { serverId } = context;
   const local = serverId !== undefined && servedBy?.serverIds.has(serverId) === true;
   trace?.('4 the local server serves it', local, describeLocal(servedBy, context));
   if (local) return inPlaceOfLocal(servedLocally, servedBy.reachable, table, context);
@@ -107,19 +107,12 @@ export function decide(
   );
   if (servedBy !== undefined) return withoutReachableServer(servedBy.servers);
 
-  const notKnown = table.isEveryServerKnown ? none : table.servers.filter(isNotKnown);
+  const notKnown = table.isEveryServerKnown
+    ? none
+    : table.servers.filter(({ missing }) => missing !== undefined && missing !== 'down');
   trace?.('9 no server serves it', true, describeNobody(notKnown, context));
   if (notKnown.length > 0) return serverNotKnown;
   return inPlaceOfLocal(notServedByAnyServer, table.reachable, table, context);
-}
-
-/** The local server gets nothing that depends on what it serves while that is not known. */
-function isLocalServerKnown(table: RoutingTable | undefined, { serverId }: DecisionContext): boolean {
-  return serverId === undefined || table?.server(serverId)?.missing === undefined;
-}
-
-function isNotKnown({ missing }: RoutingServer): boolean {
-  return missing !== undefined && missing !== 'down';
 }
 
 /** Rule 3a: the servers that could respond are of several versions, and it matters which one does. */
@@ -212,10 +205,8 @@ function serversOf(
 }
 
 const mergedByTheRouter = localDecision('MergedDocument');
-const heldByLocal = localDecision('NotAResourceRequest');
 const outOfReach = unavailableDecision('PeerAddressUnknown');
 const ofDepartedServer = unavailableDecision('ServerDeparted');
-const notKnown = unavailableDecision('ServerNotKnown');
 
 /**
  * The exceptions of rule 1: discovery is merged by the router itself, once the local server has let the caller read the path;
@@ -247,14 +238,14 @@ function decideDocument(
   if (isHeldLocally && !localServerIsDown) return undefined;
   // Without another holder the local server is tried nevertheless: any other server would respond with 404.
   if (isHeldLocally && others.length === 0) {
-    return table.server(serverId)?.missing === undefined ? heldByLocal : notKnown;
+    return table.server(serverId)?.missing === undefined ? notAResourceRequest : serverNotKnown;
   }
   if (others.length > 0) return { decision: 'peer', reason: 'MergedDocument', candidates: others };
   return withoutReachableServer(holders.servers);
 }
 
 function withoutReachableServer(servers: readonly RoutingServer[]): Decision {
-  if (servers.some(({ missing }) => missing !== undefined)) return notKnown;
+  if (servers.some(({ missing }) => missing !== undefined)) return serverNotKnown;
   return servers.some(({ departed }) => departed) ? ofDepartedServer : outOfReach;
 }
 
@@ -298,7 +289,7 @@ function inPlaceOfLocal(
   if (localServerIsDown !== true) return local;
   const others = candidates.filter(({ id }) => id !== serverId);
   // Without another candidate the local server is tried nevertheless: it may be back. A server that is not known is not tried.
-  if (others.length === 0) return table.server(serverId)?.missing === undefined ? local : notKnown;
+  if (others.length === 0) return table.server(serverId)?.missing === undefined ? local : serverNotKnown;
   // A merged document stays one: what the server says is only whether the caller may read it.
   if (local.reason === 'MergedDocument') {
     return { decision: 'peer', reason: local.reason, candidates: others };
