@@ -40,51 +40,18 @@ export async function readAllRouters(connection: RouterConnection): Promise<Read
   // Servers behind a gateway need not have routers on its port.
   const others = otherRouters(status, status.serverId === null ? undefined : connection.origin);
   const routers = await Promise.all(
-    others.flatMap(({ serverId, origin, isGuess }) => {
-      if (origin === undefined) return [];
-      const origins = isGuess ? [origin, ...otherPortsOf(origin)] : [origin];
-      return [
-        readFirst(
-          origins.map((each) => ({ ...connection, origin: each, from: undefined })),
-          serverId,
-        ),
-      ];
-    }),
+    others.flatMap(({ serverId, origin }) =>
+      origin === undefined ? [] : [readOne({ ...connection, origin, from: undefined }, serverId)],
+    ),
   );
   const notAsked = others.filter(({ origin }) => origin === undefined).map(({ serverId }) => serverId);
   return { routers: [own, ...routers], notAsked };
-}
-
-/** Where `install kubeadm` puts a router: beside kube-apiserver, or in its place. Nodes may differ half way. */
-const installedPorts = [7443, 6443];
-
-function otherPortsOf(origin: string): readonly string[] {
-  return installedPorts
-    .map((port) => origin.replace(/:\d+$/, `:${port}`))
-    .filter((other) => other !== origin);
-}
-
-/** The first of these places that is the router of this server; else what the first one says. */
-async function readFirst(
-  connections: readonly RouterConnection[],
-  serverId: string,
-): Promise<RouterOfServer> {
-  let first: RouterOfServer | undefined;
-  for (const connection of connections) {
-    const read = await readOne(connection, serverId);
-    if (read.status !== null) return read;
-    first ??= read;
-  }
-  if (first === undefined) throw new TypeError('there is a place to ask');
-  return first;
 }
 
 interface OtherRouter {
   readonly serverId: string;
   /** `https://host:port`; `undefined`: nobody says, and nothing allows to conclude it. */
   readonly origin: string | undefined;
-  /** Whether it was concluded. */
-  readonly isGuess: boolean;
 }
 
 /**
@@ -102,14 +69,12 @@ export function otherRouters(
   return servers
     .filter(({ id }) => id !== serverId)
     .map(({ id, address, addressSource }) => {
-      if (addressSource === 'advertised') {
-        return { serverId: id, origin: urlOf(address)?.origin, isGuess: false };
-      }
-      const host = urlOf(address)?.hostname;
+      const { origin, hostname: host } = urlOf(address) ?? {};
+      if (addressSource === 'advertised') return { serverId: id, origin };
       // An origin without a port is a load balancer's, not a router's own.
       const port = own === undefined ? '' : new URL(own).port;
       const isKnown = port !== '' && host !== undefined && byHost.get(host)?.length === 1;
-      return { serverId: id, origin: isKnown ? `https://${host}:${port}` : undefined, isGuess: true };
+      return { serverId: id, origin: isKnown ? `https://${host}:${port}` : undefined };
     });
 }
 
