@@ -32,8 +32,8 @@ test('a router with a kubeconfig and nothing else reads the cluster and sends re
     [],
   );
   assert.deepEqual(
-    status.embeddedSync?.servers.map(({ id, state }) => [id, state]),
-    [a, b].map(({ serverId }) => [serverId, 'current']).sort(),
+    status.servers.map(({ id, stale }) => [id, stale]),
+    [a, b].map(({ serverId }) => [serverId, false]).sort(),
   );
   const families = parseScrape(await client.metrics());
   for (const { name, labels } of Object.values(syncCatalogue)) {

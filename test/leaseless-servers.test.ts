@@ -235,10 +235,10 @@ test('a server whose new Lease has the address of its router is read where the r
     'server-id': [`endpoint-127-0-0-1-${port}`],
   });
   const { status } = askRouter(context, router.origin, cluster);
-  const { embeddedSync, serverId } = await eventuallyReturns(status, knows([a.serverId, b.serverId]));
+  const { servers, serverId } = await eventuallyReturns(status, knows([a.serverId, b.serverId]));
   assert.equal(serverId, a.serverId);
   assert.deepEqual(
-    embeddedSync?.servers.map(({ id, state }) => [id, state]),
-    [a, b].map((server) => [server.serverId, 'current']).sort(),
+    servers.map(({ id, stale }) => [id, stale]),
+    [a, b].map((server) => [server.serverId, false]).sort(),
   );
 });

@@ -19,7 +19,6 @@ interface RouterStatusView {
   readonly embeddedSync: {
     readonly source: string;
     readonly lastReadAt: string | null;
-    readonly servers: readonly { readonly id: string; readonly state: string }[];
   } | null;
   /** What each says. */
   readonly warnings: readonly string[];

@@ -23,7 +23,7 @@ interface HealthEndpointsOptions {
 
 /** Open to everyone. A path of a check that the router does not have is none of these. */
 export function healthEndpoints(options: HealthEndpointsOptions): Hono<HandlerEnvironment> {
-  const { livez, readyz, logger = silentLogger, onChecked, accept = passOn } = options;
+  const { livez, readyz, logger = silentLogger, onChecked, accept = openToEveryone } = options;
   const app = new Hono<HandlerEnvironment>();
   for (const [endpoint, checks] of [
     ['livez', livez],
@@ -47,7 +47,7 @@ export function healthEndpoints(options: HealthEndpointsOptions): Hono<HandlerEn
   return app;
 }
 
-const passOn: MiddlewareHandler<HandlerEnvironment> = (_context, next) => next();
+export const openToEveryone: MiddlewareHandler<HandlerEnvironment> = (_context, next) => next();
 
 /** Believed from everyone: all that it changes is which question gets a response. */
 function isMarked(context: Context<HandlerEnvironment>): boolean {

@@ -11,6 +11,7 @@ import {
   type HealthCheck,
   type HealthEndpoint,
   healthEndpoints,
+  openToEveryone,
   type RouterHealthOptions,
   routerHealthChecks,
 } from './health.ts';
@@ -93,5 +94,3 @@ function isAddressOrLocalhost(hostname: string): boolean {
   const host = hostname.startsWith('[') ? hostname.slice(1, -1) : hostname;
   return host === 'localhost' || parseIpAddress(host) !== undefined;
 }
-
-const openToEveryone: MiddlewareHandler<HandlerEnvironment> = (_context, next) => next();

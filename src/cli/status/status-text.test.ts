@@ -57,7 +57,7 @@ describe('the text of status', () => {
   };
 
   it('says of an own snapshot, by the word that rows of routers have, when a server was last read', () => {
-    const read = { source: 'reader.kubeconfig', lastReadAt: '2026-01-01T00:04:56Z', servers: [] };
+    const read = { source: 'reader.kubeconfig', lastReadAt: '2026-01-01T00:04:56Z' };
     const text = statusText({ ...status, embeddedSync: read }, now, false);
     assert.match(text, /^Snapshot: +generation 42, own, /m);
     assert.match(text, /^Read by: +this router, by reader\.kubeconfig, last 4 s ago$/m);

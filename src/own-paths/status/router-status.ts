@@ -136,13 +136,8 @@ function snapshotState(table: RoutingTable, now: number): NonNullable<RouterStat
 function embeddedSyncState({
   source,
   lastReadAt,
-  servers,
 }: EmbeddedSyncStatus): NonNullable<RouterStatus['embeddedSync']> {
-  return {
-    source,
-    lastReadAt: lastReadAt === undefined ? null : new Date(lastReadAt).toISOString(),
-    servers: servers.map(({ id, state, failure = null }) => ({ id, state, failure })),
-  };
+  return { source, lastReadAt: lastReadAt === undefined ? null : new Date(lastReadAt).toISOString() };
 }
 
 function comingState(

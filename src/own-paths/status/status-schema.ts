@@ -84,7 +84,6 @@ const routerStatus = open({
       source: v.string(),
       /** When it last could read a server; `null` before that. */
       lastReadAt: v.nullable(time),
-      servers: v.array(open({ id: v.string(), state: v.string(), failure: v.nullable(v.string()) })),
     }),
   ),
   servers: v.array(

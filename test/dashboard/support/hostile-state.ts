@@ -63,7 +63,7 @@ function hostileStatus(servers: readonly SnapshotServer[], hostile: (field: stri
       coming: { minor: hostile('coming-minor'), at: new Date(now).toISOString() },
       enforcementDiffers: true,
     },
-    embeddedSync: { source: 'in-cluster', lastReadAt: null, servers: [] },
+    embeddedSync: { source: 'in-cluster', lastReadAt: null },
     snapshot: {
       generation: 1,
       createdAt: new Date(now).toISOString(),
