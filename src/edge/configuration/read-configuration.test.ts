@@ -63,7 +63,6 @@ test('everything at once', async () => {
     CLIENT_CERTIFICATES: 'cf',
     ...tokens,
     SNAPSHOT_OBJECT: object,
-    PEER_PORTS: [6443],
   });
   const { assertions, callers, snapshot } = configuration;
   assert.equal(assertions?.issuer, 'edge');
@@ -111,9 +110,8 @@ test('every error is told at once, under its name, and no value is repeated', as
     assert.ok(names.includes(name), name);
   }
   assert.doesNotMatch(message, /secret-text/);
-  const mixed = await issuesOf({ ...least, PEER_CIDRS: ['10.0.0.0/8', 1], PEER_PORTS: '[6443, "a"]' });
+  const mixed = await issuesOf({ ...least, PEER_CIDRS: ['10.0.0.0/8', 1] });
   assert.match(mixed.message, /PEER_CIDRS must be a JSON array of texts/);
-  assert.match(mixed.message, /PEER_PORTS must be a JSON array of numbers/);
 });
 
 test('settings that contradict each other are errors', async () => {

@@ -9,10 +9,7 @@ import type { DurableObjectNamespace, Fetcher } from '../platform/bindings.ts';
 import type { SnapshotConfiguration, WorkerConfiguration } from './configuration.ts';
 import { binding, EnvironmentReader, flag, json, jsonText, text } from './environment-reader.ts';
 
-const arrayOf = <Item extends v.GenericSchema>(what: string, item: (message: string) => Item) => {
-  const message = `must be a JSON array of ${what}`;
-  return v.pipe(json, v.array(item(message), message));
-};
+const notTexts = 'must be a JSON array of texts';
 const choice = <const Choices extends readonly string[]>(...choices: Choices) =>
   v.picklist(choices, `must be one of ${choices.join(', ')}`);
 const preferredVersion = v.custom<PreferredVersion>(
@@ -98,19 +95,12 @@ async function readSnapshotKeys(reader: EnvironmentReader): Promise<PinnedKeySet
 }
 
 function readAddressPolicy(reader: EnvironmentReader) {
-  const allowedCIDRs = reader.read(
-    'PEER_CIDRS',
-    arrayOf('texts', (message) => v.string(message)),
-  );
-  const allowedPorts = reader.read(
-    'PEER_PORTS',
-    arrayOf('numbers', (message) => v.number(message)),
-  );
+  const allowedCIDRs = reader.read('PEER_CIDRS', v.pipe(json, v.array(v.string(notTexts), notTexts)));
   const allowLoopback = reader.read('ALLOW_LOOPBACK_PEERS', flag);
   try {
-    return createAddressPolicy({ allowedCIDRs, allowedPorts, allowLoopback });
+    return createAddressPolicy({ allowedCIDRs, allowLoopback });
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
-    return reader.issue('PEER_CIDRS and PEER_PORTS', `are unusable: ${error.message}`);
+    return reader.issue('PEER_CIDRS', `is unusable: ${error.message}`);
   }
 }

@@ -2,7 +2,6 @@ import {
   type Cidr,
   cidr,
   contains,
-  type HostPort,
   type IpAddress,
   parseCidr,
   parseHostPort,
@@ -17,42 +16,32 @@ export interface AddressPolicyOptions {
    * (`169.254.10.0/24`) opens that part of it; a wider one (`0.0.0.0/0`) opens nothing.
    */
   readonly allowedCIDRs?: readonly string[] | undefined;
-  /** When given, the only ports that may be dialled. */
-  readonly allowedPorts?: readonly number[] | undefined;
 }
 
 /** Which addresses of a snapshot a router will ever dial. Made by `createAddressPolicy`. */
 export interface AddressPolicy {
   readonly allowLoopback: boolean;
   readonly allowedCIDRs: readonly Cidr[] | undefined;
-  readonly allowedPorts: ReadonlySet<number> | undefined;
 }
 
 /**
- * @throws {TypeError} naming every block that is no CIDR and every port that is none.
+ * @throws {TypeError} naming every block that is no CIDR.
  *
  * @example
  * ```ts
- * const addressPolicy = createAddressPolicy({ allowedCIDRs: ['10.0.0.0/8'], allowedPorts: [6443] });
+ * const addressPolicy = createAddressPolicy({ allowedCIDRs: ['10.0.0.0/8'] });
  * ```
  */
 export function createAddressPolicy(options: AddressPolicyOptions = {}): AddressPolicy {
-  const { allowLoopback = false, allowedCIDRs, allowedPorts } = options;
+  const { allowLoopback = false, allowedCIDRs } = options;
   const issues: string[] = [];
   const blocks = allowedCIDRs?.flatMap((text) => {
     const block = parseCidr(text);
     if (block === undefined) issues.push(`${text} is not a CIDR block such as 10.0.0.0/8`);
     return block ?? [];
   });
-  for (const port of allowedPorts ?? []) {
-    if (!Number.isInteger(port) || port < 1 || port > 65535) issues.push(`${port} is not a port`);
-  }
   if (issues.length > 0) throw new TypeError(`The address policy is malformed: ${issues.join('; ')}.`);
-  return Object.freeze({
-    allowLoopback,
-    allowedCIDRs: blocks,
-    allowedPorts: allowedPorts && new Set(allowedPorts),
-  });
+  return Object.freeze({ allowLoopback, allowedCIDRs: blocks });
 }
 
 /** A range that no API server lives in, and whether a setting may open it. */
@@ -102,10 +91,7 @@ const metadataNames = new Set([
 export function checkServerAddress(address: string, policy: AddressPolicy): string | undefined {
   const parsed = address.includes('://') ? parseHttpsOrigin(address) : parseHostPort(address);
   if (!parsed.ok) return parsed.message;
-  const { host, ip, port }: HostPort = parsed.value;
-  if (policy.allowedPorts !== undefined && !policy.allowedPorts.has(port)) {
-    return `has port ${port}, which is not among the allowed ports`;
-  }
+  const { host, ip } = parsed.value;
   return ip === undefined ? checkHostName(host.toLowerCase(), policy) : checkIpAddress(ip, policy);
 }
 
