@@ -124,7 +124,6 @@ function isUrl(text: string): boolean {
 
 /** Whoever knows where requests go: a running router, or a snapshot. */
 interface Explainer {
-  /** What a reader has to know about it. */
   readonly notes: readonly string[];
   readonly text: (request: RequestToExplain) => string | Promise<string>;
   readonly explain: (request: RequestToExplain) => ShownExplanation | Promise<ShownExplanation>;

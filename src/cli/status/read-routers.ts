@@ -4,7 +4,6 @@ import { readStatus } from './ask-router.ts';
 import type { RouterConnection } from './router-connection.ts';
 import type { RouterOfServer, RoutersView } from './routers-view.ts';
 
-/** Routers and, where all were asked for, the servers whose routers could not be found. */
 type ReadRouters = Pick<RoutersView, 'routers' | 'notAsked'>;
 
 /** Of a router that does not tell, the reason is part of what is returned. */

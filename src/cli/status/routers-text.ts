@@ -13,7 +13,7 @@ import { healthyCount, whoseSnapshot } from './status-text.ts';
 import { headings, labelledTexts, list, narrow, separated, textTable } from './text-table.ts';
 
 /**
- * Several routers as text: a row each, whether they agree, and what needs attention. Fits 80 columns. Pure.
+ * Several routers as text: a row each, whether they agree, and what needs attention. Pure.
  * @param now milliseconds since the epoch
  */
 export function routersText(

@@ -325,22 +325,22 @@ describe('the end of a certificate', () => {
   const daysBefore = (lifetimeDays: number, days: number) =>
     expiryOf(certificate(lifetimeDays), start + (lifetimeDays - days) * day);
 
-  it('is soon under 30 days before, urgent under 7, and past behind it', () => {
+  it('is near under 30 days before, and past behind it', () => {
     assert.deepEqual(
-      [31, 30, 29, 7, 6, 0, -1].map((days) => daysBefore(365, days)),
-      [undefined, undefined, 'soon', 'soon', 'urgent', 'urgent', 'expired'],
+      [31, 30, 29, 0, -1].map((days) => daysBefore(365, days)),
+      [undefined, undefined, 'near', 'near', 'expired'],
     );
   });
 
   it('is not near before the last tenth of an hour for a token that lives so long', () => {
     const minutes = (left: number) => daysBefore(1 / 24, left / 1_440);
-    assert.deepEqual([30, 15, 7, 5, -1].map(minutes), [undefined, undefined, undefined, 'urgent', 'expired']);
+    assert.deepEqual([30, 15, 7, 5, -1].map(minutes), [undefined, undefined, undefined, 'near', 'expired']);
   });
 
   it('is not near all its life for one that is renewed every month', () => {
     assert.deepEqual(
-      [29, 11, 9, 4, 2].map((days) => daysBefore(30, days)),
-      [undefined, undefined, 'soon', 'soon', 'urgent'],
+      [29, 11, 9, 2].map((days) => daysBefore(30, days)),
+      [undefined, undefined, 'near', 'near'],
     );
   });
 });

@@ -53,19 +53,13 @@ export function servedByPart(
   return servedBy !== undefined && servedBy.servers.length < table.servers.length ? servedBy : undefined;
 }
 
-/** In bounded number, however many names a client gives itself. */
 export class PartialUse {
   readonly #resources = new Kept<ResourceUse>(keptResources);
   /** What was found last for who serves it: spares a request the name. */
   readonly #found = new WeakMap<ServedBy, ResourceUse>();
   #otherRequests = 0;
 
-  /**
-   * @param servedBy of `servedByPart`
-   * @param userAgent as the client sends it
-   * @param user `undefined`: only an API server knows
-   * @param now milliseconds since the epoch
-   */
+  /** @param user `undefined`: only an API server knows */
   used(
     servedBy: ServedBy,
     info: RequestInfo,

@@ -17,7 +17,6 @@ import { PartialUse, servedByPart } from './partial-use.ts';
 const keptEvents = 100;
 
 interface RouterHistoryOptions {
-  /** The minor version that is preferred; `undefined` while it makes no difference. */
   readonly preferredMinor: (table: RoutingTable) => string | undefined;
   /** Milliseconds since the epoch. Default `Date.now`. */
   readonly clock?: () => number;

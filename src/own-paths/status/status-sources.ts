@@ -10,13 +10,7 @@ export interface EmbeddedSyncStatus {
   readonly lastRoundAt: number | undefined;
   /** The same of the last round in which a server could be read. */
   readonly lastReadAt: number | undefined;
-  readonly servers: readonly {
-    readonly id: string;
-    /** `unknown`: nothing is known of it, and it is not in the snapshot. */
-    readonly state: 'current' | 'stale' | 'departed' | 'unknown';
-    /** Why it could not be read; `undefined` where it could. */
-    readonly failure: string | undefined;
-  }[];
+  readonly servers: readonly { readonly state: 'current' | 'stale' | 'departed' | 'unknown' }[];
   readonly warnings: readonly string[];
 }
 
@@ -70,21 +64,16 @@ interface Validity {
   readonly notAfter: number;
 }
 
-type Expiry = 'expired' | 'urgent' | 'soon';
-
 /**
- * How near the end a credential is; `undefined`: not near. Pure.
- *
- * `soon` is under 30 days, `urgent` under 7. What never had that long to live is renewed by a machine, usually at a
- * third of its life: for it `soon` is a third, and `urgent` a tenth. A token that lives for less than a day is renewed
- * at a fifth (pkg/kubelet/token/token_manager.go), and is never `soon`.
+ * `near` is under 30 days. What never had that long to live is renewed by a machine, usually at a third of its life: for it
+ * `near` is the last third. A token that lives for less than a day is renewed at a fifth
+ * (pkg/kubelet/token/token_manager.go): for it `near` is the last tenth. Pure.
  */
-export function expiryOf({ notBefore, notAfter }: Validity, now: number): Expiry | undefined {
+export function expiryOf({ notBefore, notAfter }: Validity, now: number): 'expired' | 'near' | undefined {
   const left = notAfter - now;
   const lifetime = notAfter - notBefore;
   if (left < 0) return 'expired';
-  if (left < Math.min(7 * day, lifetime / 10)) return 'urgent';
-  return lifetime >= day && left < Math.min(30 * day, lifetime / 3) ? 'soon' : undefined;
+  return left < (lifetime < day ? lifetime / 10 : Math.min(30 * day, lifetime / 3)) ? 'near' : undefined;
 }
 
 /**
