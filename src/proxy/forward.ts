@@ -2,7 +2,7 @@ import { allHeaders } from '../apimachinery/raw-headers.ts';
 import { statusResponse } from '../apimachinery/status.ts';
 import type { Destination } from '../request/destination.ts';
 import { cleanResponseHeaders, withAuditIdForClient } from '../request/headers.ts';
-import type { InboundRequest } from '../request/inbound.ts';
+import type { OtherVersion } from '../request/inbound.ts';
 import type { AdmittedRequest, Router } from '../request/router.ts';
 import {
   type Outcome,
@@ -52,8 +52,9 @@ export function forward(
         : refuseRedirect(request, outbound.destination, head);
       if (ifNoneMatch === undefined) record?.responded(response?.status ?? head.status);
       if (response !== undefined) return { kind: 'replace', outcome: ownResponse(response) };
-      const cleaned = withVersionWarning(cleanResponseHeaders(head.headers), inbound);
-      const headers = withAuditIdForClient(cleaned, inbound);
+      const headers = withAuditIdForClient(cleanResponseHeaders(head.headers), inbound);
+      const { otherVersion } = inbound;
+      if (otherVersion !== undefined) headers.push('warning', versionWarning(otherVersion));
       const bytes = ifNoneMatch === undefined ? record?.responseBytes : undefined;
       return { kind: 'forward', headers, bytes };
     });
@@ -66,20 +67,16 @@ export function provesNothing({ decision }: Pick<AdmittedRequest, 'decision'>, s
 }
 
 /**
- * Adds a warning to the header lines of a response that came from a server of another version than the cluster
- * shows. May change the given lines. `kubectl` and client-go print it (RFC 7234 section 5.5, KEP-1693; 299 is their one code).
+ * The warning about a response that came from a server of another version than the cluster shows. `kubectl` and client-go
+ * print it (RFC 7234 section 5.5, KEP-1693; 299 is their one code).
  */
-export function withVersionWarning(headers: string[], { otherVersion }: InboundRequest): string[] {
-  if (otherVersion === undefined) return headers;
-  const { minor, isOlder } = otherVersion;
+export function versionWarning({ minor, isOlder }: OtherVersion): string {
   const version =
     minor === undefined ? 'an API server of unknown version' : `an API server of version ${minor}`;
   const consequence = isOlder
     ? 'fields that it does not know are missing from this response, and from what is written through it'
     : 'others may drop fields of it that they do not know';
-  const text = `no API server of the version that should respond can be reached: ${version} responded, and ${consequence}`;
-  headers.push('warning', `299 - "${text}"`);
-  return headers;
+  return `299 - "no API server of the version that should respond can be reached: ${version} responded, and ${consequence}"`;
 }
 
 /**

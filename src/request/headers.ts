@@ -66,8 +66,6 @@ const rewritten: ReadonlyMap<string, LineFate> = new Map([
 const requestFates = new WeakMap<IdentityHeaderNames, FateOfName>();
 
 function requestFatesFor(names: IdentityHeaderNames): FateOfName {
-  const known = requestFates.get(names);
-  if (known !== undefined) return known;
   const isIdentityHeader = identityHeaderMatcher(names);
   const fateOf = rememberingNames((name) => {
     const lowerCaseName = name.toLowerCase();
@@ -96,7 +94,7 @@ export function cleanRequestHeaders(
   names: IdentityHeaderNames = defaultIdentityHeaderNames,
   rewriting: Rewriting = {},
 ): string[] {
-  return cleanLines(headers, requestFatesFor(names), rewriting);
+  return cleanLines(headers, requestFates.get(names) ?? requestFatesFor(names), rewriting);
 }
 
 const fateOfResponse = rememberingNames((name) => fateOnConnection(name.toLowerCase()));

@@ -74,7 +74,7 @@ export function decide(
 
   const { apiGroup, apiVersion } = requestInfo;
   const servedBy = serversOf(requestInfo, table);
-  const byVersion = decideAmongVersions(requestInfo, servedBy, table, context);
+  const byVersion = table.comparison && decideAmongVersions(requestInfo, servedBy, table, context);
   if (byVersion !== undefined) return byVersion;
 
   const local = serverId !== undefined && servedBy?.serverIds.has(serverId) === true;
@@ -122,7 +122,6 @@ function decideAmongVersions(
   table: RoutingTable,
   context: DecisionContext,
 ): Decision | undefined {
-  if (table.comparison === undefined) return undefined;
   const byPreference = serversByPreference(requestInfo, servedBy, table, context);
   const locally = servedBy === undefined ? 'CustomResource' : 'ServedLocally';
   const decision = byPreference && decideByVersion(byPreference, table, context, locally);
