@@ -4,9 +4,9 @@ import type { OwnAppOptions } from './own-app.ts';
 import { resolveOptions } from './proxy/options.ts';
 import { createCarrier, createRouter, handleRequest } from './proxy/router.ts';
 import type { InboundRequest } from './request/inbound.ts';
-import { ownPathsPrefix, refuseOwnPath } from './request/own-path-target.ts';
-import { type AdmittedRequest, type HandlerEnvironment, type Router, webInbound } from './request/router.ts';
-import { type Outcome, ownResponse, responseOf, sentElsewhere } from './request/transport.ts';
+import { ownPathsPrefix } from './request/own-path-target.ts';
+import { type HandlerEnvironment, type Router, webInbound } from './request/router.ts';
+import { responseOf, sentElsewhere } from './request/transport.ts';
 
 export interface AppOptions extends OwnAppOptions {
   /** For a runtime that carries upgrades past the fetch handler: the same router. Default: one of its own. */
@@ -32,15 +32,10 @@ export function createApp(options: AppOptions): Hono<HandlerEnvironment> {
   const { carry } = createCarrier(settings, router);
   let ownApp: Hono<HandlerEnvironment> | undefined;
 
-  const serve = (request: AdmittedRequest): Outcome | Promise<Outcome> => {
-    const refusal = refuseOwnPath(request);
-    return refusal === undefined ? carry(request) : ownResponse(refusal);
-  };
-
   // What is an API server's: accept (400), authenticate (401, `options.authenticators`), decide, deliver.
   const toApiServer = (inbound: InboundRequest): Response | Promise<Response> => {
-    if (inbound.respond === undefined) return handleRequest(inbound, router, logger, serve, responseOf);
-    void handleRequest(inbound, router, logger, serve, (outcome) => {
+    if (inbound.respond === undefined) return handleRequest(inbound, router, logger, carry, responseOf);
+    void handleRequest(inbound, router, logger, carry, (outcome) => {
       if (outcome.kind === 'response') inbound.respond?.(outcome.response);
     });
     return sentElsewhere;

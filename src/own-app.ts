@@ -21,7 +21,7 @@ import type { MiddlewareOptions } from './proxy/middleware.ts';
 import type { MixedVersionProxyOptions, RouterSettings } from './proxy/options.ts';
 import { auditIdOf, withAuditId } from './request/headers.ts';
 import type { InboundRequest } from './request/inbound.ts';
-import { ownPathsPrefix, refuseOwnPath } from './request/own-path-target.ts';
+import { ownPathsPrefix } from './request/own-path-target.ts';
 import {
   type GetInboundRequest,
   type HandlerEnvironment,
@@ -189,14 +189,13 @@ function acceptOwnRequest(
   return createMiddleware<HandlerEnvironment>(async (context, next) => {
     const inbound = getInbound(context.req.raw, context.env);
     const requestInfo = router.accept(inbound);
-    const refusal =
-      'response' in requestInfo ? requestInfo.response : refuseOwnPath({ inbound, requestInfo });
-    if (refusal === undefined && !('response' in requestInfo)) {
+    const isRefused = 'response' in requestInfo;
+    if (!isRefused) {
       context.set('inbound', inbound);
       context.set('requestInfo', requestInfo);
       await next();
     }
-    const response = refusal ?? context.res;
+    const response = isRefused ? requestInfo.response : context.res;
     withAuditId(response, inbound);
     inbound.record?.responded(response.status);
     return response;

@@ -5,6 +5,7 @@ import { internalError, statusResponse } from '../apimachinery/status.ts';
 import { AuthenticationError, askAuthenticators } from '../identity/authenticator.ts';
 import { auditIdOf, hasPassedThrough, withAuditId } from '../request/headers.ts';
 import { type InboundRequest, RequestRecord } from '../request/inbound.ts';
+import { refuseOwnPath } from '../request/own-path-target.ts';
 import type { AdmittedRequest, Router, Send } from '../request/router.ts';
 import { type Outcome, ownResponse, type ResponseToSend } from '../request/transport.ts';
 import type { Caller } from '../request/user-info.ts';
@@ -112,6 +113,8 @@ export function createRouter(settings: RouterSettings): SettlingRouter {
       try {
         const requestInfo = readRequest(inbound.method, inbound.target);
         record.accepted(requestInfo);
+        const refusal = refuseOwnPath({ inbound, requestInfo });
+        if (refusal !== undefined) return ownResponse(refusal);
         if (!isLongRunning(requestInfo)) inbound.limitDuration?.();
         return requestInfo;
       } catch (error) {

@@ -48,18 +48,15 @@ it('an absolute-form target is no way to an own path', async (context) => {
 
 it('an upgrade request to an own path, in any spelling, reaches no handler and no API server', async (context) => {
   const router = await startRouterUnderTest(context);
-  for (const [client, status] of [
-    ['nobody', 400],
-    ['alice', 400],
-    ['admin', 400],
-    ['rogue', 401],
-  ] as const) {
+  for (const client of ['nobody', 'alice', 'admin', 'rogue'] as const) {
     for (const path of [
       `${prefix}/v1/status`,
       prefix,
       '//.mixed-version-proxy/v1/status',
       '/%2emixed-version-proxy',
     ]) {
+      // A disguised one is no acceptable target, whoever sends it.
+      const status = client === 'rogue' && path.startsWith(prefix) ? 401 : 400;
       const raw = await rawHttp1(context, router.port, client);
       raw.write(
         `GET ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`,
