@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
-import { validateServeOptions } from '../src/cli/serve/router-config.ts';
 import type { RunningRouter } from '../src/node/configuration/serve-config.ts';
 import { startRouter } from '../src/node/process/start-router.ts';
 import type { Logger } from '../src/runtime/logger.ts';
 import { type DemoCertificates, frontProxyName } from './certificates.ts';
+import { validateServeOptions } from './checked-flags.ts';
 import type { ExampleApiServer } from './example-api-server/index.ts';
 
 export interface DemoRouterOptions {
@@ -44,9 +44,6 @@ export function serveFlags(options: DemoRouterOptions): Record<string, readonly 
 export async function startDemoRouter(options: DemoRouterOptions): Promise<RunningRouter> {
   const result = await validateServeOptions(serveFlags(options), {
     readFile: (path) => readFileSync(path, 'utf8'),
-    // On loopback only: no interface of the machine is asked for.
-    network: { addresses: [], defaultRouteInterfaces: [] },
-    now: Date.now(),
   });
   if (!result.ok) {
     throw new TypeError(result.issues.map(({ message }) => message).join('\n'));

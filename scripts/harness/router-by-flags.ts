@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { validateServeOptions } from '../../src/cli/serve/router-config.ts';
+import { validateServeOptions } from '../../demo/checked-flags.ts';
 import type { RunningRouter, ServeConfig } from '../../src/node/configuration/serve-config.ts';
 import { startRouter } from '../../src/node/process/start-router.ts';
 import { type Logger, silentLogger } from '../../src/runtime/logger.ts';
@@ -16,11 +16,7 @@ export function validateFlags(
   const given = Object.entries(flags).flatMap(([name, values]) =>
     values === undefined ? [] : [[name, values] as const],
   );
-  return validateServeOptions(Object.fromEntries(given), {
-    readFile,
-    network: { addresses: [], defaultRouteInterfaces: [] },
-    now: Date.now(),
-  });
+  return validateServeOptions(Object.fromEntries(given), { readFile });
 }
 
 interface RouterByFlags {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createCertificateAuthority } from '../../demo/certificate-authority.ts';
-import type { RawServeFlags } from '../../src/cli/serve/router-config.ts';
-import { type ServeOptionsResult, validateServeOptions } from '../../src/cli/serve/router-config.ts';
+import { type RawServeFlags, validateServeOptions } from '../../demo/checked-flags.ts';
+import type { ServeOptionsResult } from '../../src/cli/serve/router-config.ts';
 import type { RouterFlag } from '../../src/node/configuration/router-settings.ts';
 import type { ServeConfig } from '../../src/node/configuration/serve-config.ts';
 import { generateSigningKey } from '../../src/snapshot/signing/seal.ts';

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import type { RawServeFlags } from '../../src/cli/serve/router-config.ts';
+import type { RawServeFlags } from '../../demo/checked-flags.ts';
 import { readServeInput, type ServeArguments } from '../../src/cli/serve/serve-input.ts';
 import type { RouterFlag } from '../../src/node/configuration/router-settings.ts';
 import type { RunningRouter } from '../../src/node/configuration/serve-config.ts';

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
+import type { RawServeFlags } from '../../../demo/checked-flags.ts';
 import { kubeadmManifest } from '../../../test/support/kubeadm-layout.ts';
 import { serveFiles } from '../../../test/support/serve-options.ts';
 import { routerSettings } from '../../node/configuration/router-settings.ts';
 import { givenByFlags } from '../settings/read-settings.ts';
 import { findSettings } from './found-settings.ts';
 import { kubeAdmManifest } from './kube-apiserver-manifest.ts';
-import type { RawServeFlags } from './router-config.ts';
 
 let pki: ReadonlyMap<string, string>;
 before(async () => {

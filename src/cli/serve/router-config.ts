@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 import { parseAssertionKeys } from '../../identity/assertion/assertion-keys.ts';
 import { sharedAuthority } from '../../node/callers/client-certificate.ts';
-import { type RouterFlag, routerSettings } from '../../node/configuration/router-settings.ts';
+import type { RouterFlag, routerSettings } from '../../node/configuration/router-settings.ts';
 import type {
   AdvertisedAddress,
   CertificatePair,
@@ -26,20 +26,12 @@ import {
   parseSnapshotKeys,
 } from '../../snapshot/signing/keys.ts';
 import { CertificateFiles } from '../settings/certificate-files.ts';
-import {
-  givenByFlags,
-  type RawFlags,
-  type ReadTextFile,
-  type SettingIssue,
-  Settings,
-} from '../settings/read-settings.ts';
+import type { SettingIssue, Settings } from '../settings/read-settings.ts';
 import { packageVersion } from '../terminal/package-version.ts';
 import { isOwnPort, repeatInstallation } from './found-settings.ts';
 
 type ServeSettings = Settings<typeof routerSettings>;
 type ServeFiles = CertificateFiles<typeof routerSettings>;
-
-export type RawServeFlags = RawFlags<RouterFlag>;
 
 interface ServeEnvironment {
   readonly network: HostNetwork;
@@ -54,14 +46,6 @@ export type ServeOptionsResult =
       readonly issues: readonly SettingIssue[];
       readonly warnings: readonly SettingIssue[];
     };
-
-export function validateServeOptions(
-  raw: RawServeFlags,
-  environment: ServeEnvironment & { readonly readFile: ReadTextFile },
-): Promise<ServeOptionsResult> {
-  const flags = givenByFlags(routerSettings, raw);
-  return routerConfig(new Settings(routerSettings, [flags], environment.readFile), environment);
-}
 
 export async function routerConfig(
   settings: ServeSettings,

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
+import type { RawServeFlags } from '../../../demo/checked-flags.ts';
 import { commandContext } from '../../../test/support/command-context.ts';
 import { serveFiles } from '../../../test/support/serve-options.ts';
 import { CommandFailure } from '../terminal/command-context.ts';
-import type { RawServeFlags } from './router-config.ts';
 import { readServeInput } from './serve-input.ts';
 
 const complete = `apiVersion: mixed-version-proxy/v1alpha1

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { Agent, request } from 'node:https';
 import { isIP } from 'node:net';
 import { pipeline } from 'node:stream';
-import { connect } from 'node:tls';
+import { connect, createSecureContext } from 'node:tls';
 import * as v from 'valibot';
 import { errorCode } from '../../runtime/errors.ts';
 import type { AddressPolicy } from '../../snapshot/addresses/address-policy.ts';
@@ -89,11 +89,13 @@ export class HttpsClient {
       checkServerIdentity: (_name: string, certificate: Parameters<typeof checkServerIdentity>[1]) =>
         checkServerIdentity(serverName, certificate),
       ...(addressPolicy === undefined ? {} : { lookup: guardedLookup(addressPolicy) }),
-      ...(certificateAuthorities === undefined ? {} : { ca: certificateAuthorities }),
-      ...(server.allowPartialTrustChain === true ? { allowPartialTrustChain: true } : {}),
-      ...(clientCertificate === undefined
-        ? {}
-        : { cert: clientCertificate.certificate, key: clientCertificate.key }),
+      // One for all connections: to read certificates and keys takes longer than a handshake.
+      secureContext: createSecureContext({
+        ca: certificateAuthorities,
+        cert: clientCertificate?.certificate,
+        key: clientCertificate?.key,
+        allowPartialTrustChain: server.allowPartialTrustChain === true,
+      }),
     };
     this.#agent = new Agent({
       keepAlive,

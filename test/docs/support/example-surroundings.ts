@@ -10,10 +10,10 @@ import { join } from 'node:path';
 import type { JWK } from 'jose';
 import { aborted } from '../../../demo/aborted.ts';
 import type { DemoCertificates } from '../../../demo/certificates.ts';
+import { validateServeOptions } from '../../../demo/checked-flags.ts';
 import { demoServers, startCluster } from '../../../demo/cluster.ts';
 import { type DemoControlPlane, withControlPlane } from '../../../demo/control-plane.ts';
 import { serveFlags } from '../../../demo/routers.ts';
-import { validateServeOptions } from '../../../src/cli/serve/router-config.ts';
 import { readTextFile } from '../../../src/cli/terminal/command-context.ts';
 import {
   createAddressPolicy,
@@ -169,8 +169,6 @@ async function surroundingsOf(
   };
   const validated = await validateServeOptions(serveFlags(options), {
     readFile: readTextFile,
-    network: { addresses: [], defaultRouteInterfaces: [] },
-    now: Date.now(),
   });
   if (!validated.ok) throw new Error(validated.issues.map(({ message }) => message).join('\n'));
   return {
