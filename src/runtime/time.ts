@@ -9,9 +9,6 @@ export interface Clock {
   random(): number;
 }
 
-/**
- * The clock of the machine.
- */
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),

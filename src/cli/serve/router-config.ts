@@ -1,5 +1,4 @@
 import { X509Certificate } from 'node:crypto';
-import { isIP } from 'node:net';
 import { parseAssertionKeys } from '../../identity/assertion/assertion-keys.ts';
 import { sharedAuthority } from '../../node/callers/client-certificate.ts';
 import type { RouterFlag, routerSettings } from '../../node/configuration/router-settings.ts';
@@ -241,12 +240,6 @@ function warnOfAdminAddress(settings: ServeSettings): void {
 function readNamedServingPairs(settings: ServeSettings, files: ServeFiles): ServeConfig['namedServing'] {
   const flag = 'tls-sni-cert-key';
   return (settings.values.serving.sniCertKeys ?? []).flatMap(({ certFile, keyFile, names = [] }) => {
-    for (const address of names.filter((name) => isIP(name) !== 0)) {
-      settings.warn(
-        flag,
-        `--${flag}: ${address} is never asked for, since clients send no address in TLS: clients that call an address get --tls-cert-file`,
-      );
-    }
     const pair = files.pair(flag, certFile, flag, keyFile);
     return pair === undefined ? [] : [{ ...pair, names }];
   });

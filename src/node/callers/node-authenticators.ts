@@ -25,18 +25,12 @@ export function nodeAuthenticators(
   assertion: Authenticator | undefined,
 ): Required<Pick<MixedVersionProxyOptions, 'authenticators' | 'isVerifiedPeer'>> {
   const { requestHeader, clientCa } = config;
-  if (isTokenGateway(config)) {
-    return {
-      authenticators: clientCa === undefined ? [] : [new X509Authenticator()],
-      isVerifiedPeer: () => false,
-    };
-  }
-  if (config.proxyClient === undefined) return { authenticators: [], isVerifiedPeer: () => false };
-  const others = [
-    ...(assertion === undefined ? [] : [assertion]),
-    ...(clientCa === undefined ? [] : [new X509Authenticator()]),
-  ];
-  if (requestHeader === undefined) return { authenticators: others, isVerifiedPeer: () => false };
+  const x509 = clientCa === undefined ? [] : [new X509Authenticator()];
+  const isVerifiedPeer = () => false;
+  if (isTokenGateway(config)) return { authenticators: x509, isVerifiedPeer };
+  if (config.proxyClient === undefined) return { authenticators: [], isVerifiedPeer };
+  const others = [...(assertion === undefined ? [] : [assertion]), ...x509];
+  if (requestHeader === undefined) return { authenticators: others, isVerifiedPeer };
   const frontProxy = new RequestHeaderAuthenticator({
     allowedNames: requestHeader.allowedNames,
     headerNames: config.identityHeaderNames,

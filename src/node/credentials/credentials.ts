@@ -3,7 +3,6 @@ import { kubeApiServerManifest } from '../../own-paths/status/status-sources.ts'
 import type { Destination, DestinationTrust } from '../../request/destination.ts';
 import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';
 import {
-  type ClientAuthorities,
   ClientCertificateReader,
   clientCertificateTlsOptions,
   readClientAuthorities,
@@ -26,7 +25,8 @@ interface Credentials {
   readonly server: ServerTlsOptions;
   readonly admin: PemPair & TlsParameters;
   readonly transport: TransportCredentials;
-  readonly clientAuthorities: ClientAuthorities;
+  /** Judges open connections anew as well: a certificate of an authority that is gone yields no identity. */
+  readonly clientCertificates: ClientCertificateReader;
   readonly localAuthorities: string;
   readonly snapshotKeys: PinnedKeySet;
   /** Of edge routers. Without any no assertion is believed. */
@@ -65,7 +65,7 @@ export function credentialsOf(config: ServeConfig): Credentials {
       peerCertificateAuthorities: peerAuthorities,
       frontProxy: proxyClient && pemPair(proxyClient),
     },
-    clientAuthorities,
+    clientCertificates: new ClientCertificateReader(clientAuthorities),
     localAuthorities: local?.ca.pem ?? peerAuthorities,
     // Without keys every snapshot is refused: none can be signed with a key that is pinned.
     snapshotKeys: snapshotKeys ?? new Map(),
@@ -112,19 +112,17 @@ interface CredentialUsers {
 
 export class LiveCredentials {
   #current: Credentials;
-  #clientCertificates: ClientCertificateReader;
 
   constructor(first: Credentials) {
     this.#current = first;
-    this.#clientCertificates = new ClientCertificateReader(first.clientAuthorities);
   }
 
   get current(): Credentials {
     return this.#current;
   }
 
-  /** Judges open connections anew as well: a certificate of an authority that is gone yields no identity. */
-  readonly clientCertificateOf: ClientCertificateOf = (incoming) => this.#clientCertificates.read(incoming);
+  readonly clientCertificateOf: ClientCertificateOf = (incoming) =>
+    this.#current.clientCertificates.read(incoming);
 
   /**
    * For new connections of both sides, or of neither. Open ones of clients are judged again; those to servers end once their
@@ -133,7 +131,6 @@ export class LiveCredentials {
    */
   replace(next: Credentials, { server, admin, transport }: CredentialUsers): void {
     const last = this.#current;
-    const clientCertificates = new ClientCertificateReader(next.clientAuthorities);
     try {
       server.setSecureContext(next.server);
       admin?.setCertificate(next.admin);
@@ -147,7 +144,6 @@ export class LiveCredentials {
       throw error;
     }
     this.#current = next;
-    this.#clientCertificates = clientCertificates;
   }
 }
 

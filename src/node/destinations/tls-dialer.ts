@@ -247,12 +247,11 @@ export class TlsDialer {
     const { trust } = destination;
     const authorities = trust.kind === 'peer-ca' ? this.#credentials.peerCertificateAuthorities : trust.pem;
     const key = contextKey(presentFrontProxyCertificate, authorities);
-    const known = this.#contexts.get(key);
-    if (known !== undefined) return known;
     try {
-      const made = newContext(this.#credentials, presentFrontProxyCertificate, authorities);
-      this.#contexts.set(key, made);
-      return made;
+      const context =
+        this.#contexts.get(key) ?? newContext(this.#credentials, presentFrontProxyCertificate, authorities);
+      this.#contexts.set(key, context);
+      return context;
     } catch (cause) {
       throw new TransportError('TLSFailed', `${destination.id}: its CA bundle cannot be read`, {
         mayHaveBeenProcessed: false,
@@ -272,12 +271,12 @@ function contextKey(withCertificate: boolean, authorities: string): string {
 /** Those of peers. One more at most is made later: that of a local server with a CA bundle of its own. */
 function peerContexts(credentials: TransportCredentials): Map<string, SecureContext> {
   const { peerCertificateAuthorities: authorities } = credentials;
-  const context = (withCertificate: boolean) =>
-    [
+  return new Map(
+    [true, false].map((withCertificate) => [
       contextKey(withCertificate, authorities),
       newContext(credentials, withCertificate, authorities),
-    ] as const;
-  return new Map([context(true), context(false)]);
+    ]),
+  );
 }
 
 function newContext(

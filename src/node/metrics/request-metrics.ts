@@ -89,8 +89,14 @@ class RequestSeriesIndex {
     }
     const scope = scopeOf(requestInfo);
     const alike = this.#known.get(requestInfo.resource);
-    if (alike !== undefined) {
-      for (const known of alike) if (areAlike(known, requestInfo, scope)) return known.series;
+    for (const known of alike ?? []) {
+      const isIt =
+        known.verb === requestInfo.verb &&
+        known.scope === scope &&
+        known.apiGroup === requestInfo.apiGroup &&
+        known.apiVersion === requestInfo.apiVersion &&
+        known.subresource === requestInfo.subresource;
+      if (isIt) return known.series;
     }
     const labels = requestLabels(requestInfo, table);
     const series = this.#ofLabels(labels);
@@ -115,16 +121,6 @@ class RequestSeriesIndex {
     }
     return series;
   }
-}
-
-function areAlike(known: KnownRequests, requestInfo: RequestInfo, scope: string): boolean {
-  return (
-    known.verb === requestInfo.verb &&
-    known.scope === scope &&
-    known.apiGroup === requestInfo.apiGroup &&
-    known.apiVersion === requestInfo.apiVersion &&
-    known.subresource === requestInfo.subresource
-  );
 }
 
 function resourceValues({ verb, group, version, resource, subresource, scope }: RequestLabels) {

@@ -124,18 +124,14 @@ function updateStateMetrics(
   now: number,
 ): void {
   const table = sources.table();
-  updateSnapshot(state, table, now);
+  state.snapshotGeneration.with().set(table?.generation ?? 0);
+  state.snapshotAge.clear();
+  if (table !== undefined) state.snapshotAge.with().set((now - table.createdAt) / 1000);
   updateCredentials(state, sources.credentialFiles);
   state.heldBytes.with().set(memoryForOthers.bytes);
   destinations.retryBudget.with().set(sources.retryBudget());
   destinations.health.clear();
   for (const { id, status } of sources.health()) destinations.health.with(id, status).set(1);
-}
-
-function updateSnapshot(state: MetricRegistry['state'], table: RoutingTable | undefined, now: number): void {
-  state.snapshotGeneration.with().set(table?.generation ?? 0);
-  state.snapshotAge.clear();
-  if (table !== undefined) state.snapshotAge.with().set((now - table.createdAt) / 1000);
 }
 
 function updateCredentials(state: MetricRegistry['state'], files: CredentialFiles): void {
