@@ -93,14 +93,6 @@ export function createWaiting({
   let isFollowing = false;
   let server: { close(): Promise<void> } | undefined;
 
-  /** Once: whatever waits for a promise is kept as long as that is not settled. */
-  async function followSignal(): Promise<void> {
-    if (isFollowing) return;
-    isFollowing = true;
-    signal = await shutdownSignal();
-    ending.abort();
-  }
-
   function tell(text: string): void {
     const now = clock.monotonic();
     const before = told.get(text);
@@ -123,7 +115,14 @@ export function createWaiting({
   return {
     ending: ending.signal,
     async beforeRetry(reason, config) {
-      void followSignal();
+      // Once: whatever waits for a promise is kept as long as that is not settled.
+      if (!isFollowing) {
+        isFollowing = true;
+        void shutdownSignal().then((given) => {
+          signal = given;
+          ending.abort();
+        });
+      }
       if (signal === undefined) await untilNext(reason, config);
       if (signal !== undefined) throw new CommandFailure(1, [`ended by ${signal} before it could start`]);
     },
