@@ -10,17 +10,13 @@ interface AcceptClause {
   readonly parameters: ReadonlyMap<string, string>;
 }
 
-interface MediaTypeConversion {
-  readonly group: string;
-  readonly version: string;
-  readonly kind: string;
-}
-
 export interface MediaTypeOffer {
   /** Type and subtype in lower case, without parameters, for example `application/json`. */
   readonly mediaType: string;
-  /** Left out, it is the plain form: the response as it is. */
-  readonly conversion?: MediaTypeConversion | undefined;
+  /** The Accept parameters `g`, `v` and `as`. Left out, it is the plain form: the response as it is. */
+  readonly conversion?:
+    | { readonly group: string; readonly version: string; readonly kind: string }
+    | undefined;
 }
 
 interface NegotiatedMediaType<Offer extends MediaTypeOffer> {
@@ -125,21 +121,13 @@ function isRefused(offer: MediaTypeOffer, clauses: readonly AcceptClause[]): boo
 
 /** 3 for the very type, 2 for its main type, 1 for any, 0 when the clause does not speak of the offer. */
 function specificity(clause: AcceptClause, offer: MediaTypeOffer): 0 | 1 | 2 | 3 {
-  if (!asksForConversion(clause, offer.conversion)) return 0;
+  const { conversion } = offer;
+  const asked = ['g', 'v', 'as'].map((name) => clause.parameters.get(name));
+  const given = [conversion?.group, conversion?.version, conversion?.kind];
+  if (asked.some((parameter, index) => parameter !== given[index])) return 0;
   if (clause.type === '*') return clause.subtype === '*' ? 1 : 0;
   const slash = offer.mediaType.indexOf('/');
   if (clause.type !== offer.mediaType.slice(0, slash)) return 0;
   if (clause.subtype === '*') return 2;
   return clause.subtype === offer.mediaType.slice(slash + 1) ? 3 : 0;
-}
-
-function asksForConversion(
-  { parameters }: AcceptClause,
-  conversion: MediaTypeConversion | undefined,
-): boolean {
-  return (
-    parameters.get('g') === conversion?.group &&
-    parameters.get('v') === conversion?.version &&
-    parameters.get('as') === conversion?.kind
-  );
 }
