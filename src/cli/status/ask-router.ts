@@ -10,12 +10,11 @@ import type { RouterConnection } from './router-connection.ts';
 
 const limits = { responseTimeout: 10_000, longestResponse: 2 * sealedSnapshotLimit };
 
-/** @throws {CommandFailure} exit code 1 when the router does not tell. */
+const statusRole = 'the ClusterRole mixed-version-proxy-monitor, or to cluster-admin';
+
+/** @throws {CommandFailure} exit code 1 when the router does not tell, as the next two */
 export async function readStatus(connection: RouterConnection): Promise<RouterStatus> {
-  const response = await ask(connection, 'v1/status');
-  const role = 'the ClusterRole mixed-version-proxy-monitor, or to cluster-admin';
-  if (response.status !== 200) throw notTold(connection, response, role);
-  const told = parseRouterStatus(response.text);
+  const told = parseRouterStatus(await ask(connection, 'v1/status', statusRole));
   if (told === undefined) throw noRouter(connection);
   return told;
 }
@@ -24,59 +23,55 @@ function noRouter(connection: RouterConnection): CommandFailure {
   return new CommandFailure(1, [`${nameOf(connection)} responds, but not as a router does: is it one?`]);
 }
 
-/** One connection for both requests, as a TLS handshake costs most. While it is idle it keeps no process alive. */
+/** One connection for all requests, as a TLS handshake costs most. While it is idle it keeps no process alive. */
 const clients = new WeakMap<RouterConnection, HttpsClient>();
 
 const explanation = v.pipe(v.string(), v.parseJson(), v.looseObject({ notes: v.array(v.string()) }));
 
-/** @throws {CommandFailure} exit code 1 when the router does not tell */
 export async function readExplanation(connection: RouterConnection, request: RequestToExplain) {
-  const read = v.safeParse(explanation, await readExplanationAs('application/json', connection, request));
+  const read = v.safeParse(explanation, await askToExplain(connection, request, 'application/json'));
   if (!read.success) throw noRouter(connection);
   return read.output;
 }
 
-/** As people read it. @throws {CommandFailure} exit code 1 when the router does not tell */
-export async function readExplanationText(
-  connection: RouterConnection,
-  request: RequestToExplain,
-): Promise<string> {
-  const text = await readExplanationAs('text/plain', connection, request);
+/** As people read it. */
+export async function readExplanationText(connection: RouterConnection, request: RequestToExplain) {
+  const text = await askToExplain(connection, request, 'text/plain');
   if (!text.startsWith('Request:')) throw noRouter(connection);
   return text;
 }
 
-async function readExplanationAs(
-  mediaType: string,
-  connection: RouterConnection,
-  { method, url }: RequestToExplain,
-): Promise<string> {
-  const response = await ask(connection, `v1/explain?${new URLSearchParams({ method, url })}`, mediaType);
-  const role = 'cluster-admin, or to a ClusterRole that allows the path';
-  if (response.status !== 200) throw notTold(connection, response, role);
-  return response.text;
+function askToExplain(connection: RouterConnection, { method, url }: RequestToExplain, mediaType: string) {
+  const path = `v1/explain?${new URLSearchParams({ method, url })}`;
+  return ask(connection, path, 'cluster-admin, or to a ClusterRole that allows the path', mediaType);
 }
 
-/** @param path below `/.mixed-version-proxy/` */
+/**
+ * @param path below `/.mixed-version-proxy/`
+ * @param role that a caller needs
+ */
 async function ask(
   connection: RouterConnection,
   path: string,
+  role: string,
   mediaType = 'application/json',
-): Promise<HttpsResponse> {
+): Promise<string> {
   const client =
     clients.get(connection) ?? new HttpsClient(connection, { connectTimeout: limits.responseTimeout });
   clients.set(connection, client);
-  try {
-    const headers = ['accept', mediaType, ...connection.headers];
-    return await client.ask({ path: `/.mixed-version-proxy/${path}`, headers }, limits);
-  } catch (cause) {
-    const reason = connectionError(cause, {
-      authorities: `certificate-authority in ${connection.kubeconfig}`,
-      serverName: '--tls-server-name',
-      responseTimeout: limits.responseTimeout,
+  const headers = ['accept', mediaType, ...connection.headers];
+  const response = await client
+    .ask({ path: `/.mixed-version-proxy/${path}`, headers }, limits)
+    .catch((cause: unknown) => {
+      const reason = connectionError(cause, {
+        authorities: `certificate-authority in ${connection.kubeconfig}`,
+        serverName: '--tls-server-name',
+        responseTimeout: limits.responseTimeout,
+      });
+      throw new CommandFailure(1, [`${nameOf(connection)} cannot be asked: ${reason}`], { cause });
     });
-    throw new CommandFailure(1, [`${nameOf(connection)} cannot be asked: ${reason}`], { cause });
-  }
+  if (response.status !== 200) throw notTold(connection, response, role);
+  return response.text;
 }
 
 /** With the file that names the address: it may not be the one that the user thinks of. */
@@ -89,7 +84,6 @@ const advice: Readonly<Partial<Record<number, string>>> = {
   431: 'the URL is too long to be asked about',
 };
 
-/** @param role that a caller needs */
 function notTold(
   connection: RouterConnection,
   { status, text }: HttpsResponse,
