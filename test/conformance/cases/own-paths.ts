@@ -112,7 +112,10 @@ export const ownPaths: CaseGroup = {
             snapshotKey,
           ),
           'the same generation with other content': await sealSnapshot(
-            clusterSnapshot(world.cluster, { generation: held }),
+            {
+              ...clusterSnapshot(world.cluster, { generation: held }),
+              customResourceGroups: [{ group: 'late.example.com', version: 'v1' }],
+            },
             snapshotKey,
           ),
         });
