@@ -72,7 +72,7 @@ export function readEdgeConfiguration(document: unknown): ReadEdgeConfigurationR
       issues.add(fieldPath(field, name), 'is no name of a variable: use A-Z, 0-9 and _');
     }
   }
-  return issues.isEmpty ? { ok: true, configuration } : { ok: false, issues: issues.toArray() };
+  return issues.count === 0 ? { ok: true, configuration } : { ok: false, issues: issues.toArray() };
 }
 
 /** `listen` in its parts, an IPv6 address without brackets. */

@@ -88,7 +88,10 @@ export function firstQueryValues(rawQuery: string, names: ReadonlySet<string>): 
 
 function readPair(pair: string, names: ReadonlySet<string>, values: Map<string, string>): void {
   const equals = pair.indexOf('=');
-  const name = unescapeQuery(equals === -1 ? pair : pair.slice(0, equals));
+  const escaped = equals === -1 ? pair : pair.slice(0, equals);
+  // Those that are read are ASCII. A query can hold thousands of others, and what is no UTF-8 takes long to decode.
+  if (/%[89A-F]/i.test(escaped)) return;
+  const name = unescapeQuery(escaped);
   if (name === undefined || !names.has(name) || values.has(name) || pair.includes(';')) return;
   const value = equals === -1 ? '' : unescapeQuery(pair.slice(equals + 1));
   if (value !== undefined) values.set(name, value);
@@ -98,6 +101,5 @@ function readPair(pair: string, names: ReadonlySet<string>, values: Map<string, 
 function unescapeQuery(text: string): string | undefined {
   if (!/[+%]/.test(text)) return text;
   if (malformedPercentEscape.test(text)) return undefined;
-  // `decodeURIComponent` throws on invalid UTF-8, and a query can hold thousands of such pairs.
   return new URLSearchParams(`=${text}`).get('') ?? undefined;
 }

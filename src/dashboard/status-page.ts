@@ -95,5 +95,5 @@ const fragmentHeaders = {
 
 async function sourceHash(text: string): Promise<string> {
   const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text));
-  return `sha256-${btoa(String.fromCharCode(...new Uint8Array(digest)))}`;
+  return `sha256-${new Uint8Array(digest).toBase64()}`;
 }

@@ -306,6 +306,7 @@ export function healthAfterResponse(state: HealthState): HealthState {
   return state.missedConnections === 0 ? state : { ...state, missedConnections: 0 };
 }
 
+/** The next probe decides something, and should come sooner. */
 export function isInDoubt(state: HealthState, _now: number, { rise }: HealthThresholds): boolean {
   return (
     state.lost !== undefined ||

@@ -169,8 +169,8 @@ export class ServerHealth {
   }
 
   /**
-   * The servers that are not known, with what is missing of each. The same map as long as it says the same, and
-   * as many of them are verified.
+   * The servers that are not known, with what is missing of each. The same map as long as it says the same, and none of
+   * them is verified anew.
    */
   notKnown(): ReadonlyMap<string, MissingKnowledge> {
     const until = this.#notKnownUntil;

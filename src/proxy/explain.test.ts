@@ -68,6 +68,16 @@ describe('explaining a request', () => {
     assert.equal(without.reason, 'NoSnapshot');
   });
 
+  it('says that a disguised own path is refused', () => {
+    for (const url of [
+      '/%2emixed-version-proxy/v1/status',
+      '//.mixed-version-proxy/',
+      '/.mixed-version-proxy//x',
+    ]) {
+      assert.match(explain('GET', url).notes.join(), /^the response is 400: /, url);
+    }
+  });
+
   it('says that the local server is down where it would be asked, with the gate off, too, and not of what the router serves', () => {
     const down = { localServerIsDown: true };
     const isDown = ['no server that could serve it is healthy: unless one is back the response is 503'];

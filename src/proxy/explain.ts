@@ -2,7 +2,7 @@ import { parseRequestInfo, type RequestInfo } from '../apimachinery/request-info
 import { RequestInfoError, type RequestInfoErrorCode } from '../apimachinery/request-info-error.ts';
 import type { HealthStatus } from '../health/health-state.ts';
 import { queryOf } from '../request/inbound.ts';
-import { ownPathsPrefix } from '../request/own-path-target.ts';
+import { ownPathSpelling, ownPathsPrefix } from '../request/own-path-target.ts';
 import { decide } from '../routing/decide.ts';
 import type { Decision, DecisionContext, DecisionReason, DecisionStep } from '../routing/decision.ts';
 import type { SnapshotApiService } from '../snapshot/format/schema.ts';
@@ -73,8 +73,6 @@ export function explainRequest(
   const notes: string[] = [];
   const usual = method.toUpperCase();
   if (method !== usual) notes.push(`${method} is not ${usual}: methods are case-sensitive`);
-  const ownNote = noteOnOwnPath(target);
-  if (ownNote !== undefined) notes.push(ownNote);
   let requestInfo: RequestInfo;
   try {
     requestInfo = parseRequestInfo(method, target);
@@ -84,6 +82,8 @@ export function explainRequest(
     const undecided = { candidates: [], notes, trace: [] };
     return { requestInfo: null, decision: 'refused', reason: code, message, ...undecided };
   }
+  const ownNote = noteOnOwnPath(target, requestInfo.path);
+  if (ownNote !== undefined) notes.push(ownNote);
   const { enabled = true, healthOf, localServerIsDown = false } = context;
   const trace: DecisionStep[] = [];
   const decision = enabled
@@ -120,10 +120,13 @@ export function explainRequest(
 /** Served by the router, whatever the API servers have under them. */
 const ownDocuments = /^\/(livez|readyz|healthz)(\/|$)/;
 
-function noteOnOwnPath(target: string): string | undefined {
+function noteOnOwnPath(target: string, decoded: string): string | undefined {
   const [path = ''] = target.split('?', 1);
-  if (path === ownPathsPrefix || path.startsWith(`${ownPathsPrefix}/`)) {
-    return `${path} is the router's own: it serves it itself, and sends it nowhere`;
+  switch (ownPathSpelling(target, decoded)) {
+    case 'own':
+      return `${path} is the router's own: it serves it itself, and sends it nowhere`;
+    case 'disguised':
+      return `the response is 400: paths under ${ownPathsPrefix} have no percent escapes and no doubled slashes`;
   }
   return ownDocuments.test(path)
     ? `the router serves ${path} about itself. A server's own is asked for at that server`

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { mayStillServe } from '../health/health-state.ts';
 import type { VersionChoice } from '../routing/decision.ts';
 import type { RoutingServer } from '../snapshot/routing-table/routing-table.ts';
 import { type Candidates, ServerChoice, ServerLoad } from './server-choice.ts';
@@ -48,7 +49,7 @@ function choiceWith(
     load: { inFlight: (id) => inFlight[id] ?? 0, isAvoided: (id) => avoided.includes(id) },
     health: {
       mayBeAsked: (id) => (restarting.includes(id) ? 'not' : 'first'),
-      is: (id) => slow.includes(id),
+      is: (id, holds) => holds === mayStillServe && slow.includes(id),
     },
     random,
   });

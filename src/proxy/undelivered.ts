@@ -17,17 +17,17 @@ const messages = {
     'the API server that serves this resource has been stopped and may come back, please try again; the request was not carried out',
   ServedSetsChanging:
     'what the API servers serve is changing, and it is not known yet which of them serves this resource, please try again; the request was not carried out',
+  AlreadyRerouted:
+    'a router has sent this request to a gateway in place of an API server: the snapshot must name API servers, or the routers in front of them',
 };
 
 /** The response where no server can be asked. @param reason one of `messages`, or any other of a decision */
 export function unavailable(reason: string): Response {
-  // Asking again would end the same way: there is no Retry-After.
-  if (reason === 'AlreadyRerouted') {
-    return statusResponse(
-      'ServiceUnavailable',
-      'a router has sent this request to a gateway in place of an API server: the snapshot must name API servers, or the routers in front of them',
-    );
-  }
   const message = reason in messages ? messages[reason as keyof typeof messages] : messages.NoSnapshot;
-  return statusResponse('ServiceUnavailable', message, { retryAfterSeconds });
+  // Asked again, the gateway would end the same way.
+  return statusResponse(
+    'ServiceUnavailable',
+    message,
+    reason === 'AlreadyRerouted' ? {} : { retryAfterSeconds },
+  );
 }

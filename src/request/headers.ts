@@ -1,6 +1,5 @@
 import { allHeaders, firstHeader, type RawHeaders } from '../apimachinery/raw-headers.ts';
 import { rememberingNames } from '../apimachinery/remembered-by-name.ts';
-import { hexOf } from '../runtime/bytes.ts';
 import type { InboundRequest } from './inbound.ts';
 import type { Caller } from './user-info.ts';
 import { websocketProtocolHeader, withoutWebsocketBearer } from './websocket-bearer.ts';
@@ -267,7 +266,7 @@ export const viaHeader = 'Via';
 
 /** A name for one router instance that no other has and that tells nothing about it (section 7.6.3). */
 export function newPseudonym(): string {
-  return `mixed-version-proxy-${hexOf(crypto.getRandomValues(new Uint8Array(8)))}`;
+  return `mixed-version-proxy-${crypto.getRandomValues(new Uint8Array(8)).toHex()}`;
 }
 
 /** A client that forges the name is only refused: routing never depends on it. */

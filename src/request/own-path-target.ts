@@ -23,7 +23,7 @@ export function ownPathSpelling(target: string, path: string): OwnPathSpelling {
 }
 
 /**
- * No reading of a disguised one may lead to an API server, and none can be upgraded.
+ * No reading of a disguised one may lead to an API server, and no own path can be upgraded.
  * @returns the refusal (400), or `undefined` for every other path.
  */
 export function refuseOwnPath(

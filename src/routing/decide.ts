@@ -69,7 +69,7 @@ export function decide(
     table === undefined,
     table === undefined ? 'there has been none' : `generation ${table.generation}`,
   );
-  // Not knowing is not the same as not existing: a 404 of the local server becomes 503 (`replacementFor`).
+  // Not knowing is not the same as not existing: a 404 of the local server becomes 503 (`provesNothing`).
   if (table === undefined) return serverId === undefined ? unavailableWithoutSnapshot : localWithoutSnapshot;
 
   const { apiGroup, apiVersion } = requestInfo;

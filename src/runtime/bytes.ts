@@ -1,9 +1,3 @@
-export function hexOf(bytes: Uint8Array): string {
-  let hex = '';
-  for (const byte of bytes) hex += byte.toString(16).padStart(2, '0');
-  return hex;
-}
-
 /** @throws {SyntaxError} for what is not base64url (RFC 4648 section 5) */
 export function decodeBase64url(text: string): Uint8Array<ArrayBuffer> {
   return Uint8Array.fromBase64(text, { alphabet: 'base64url' });
@@ -14,7 +8,7 @@ export const sha256DigestPattern = /^sha256:[0-9a-f]{64}$/;
 export async function sha256Digest(bytes: Uint8Array): Promise<string> {
   // Copied: Web Crypto takes no view of shared memory, which the parameter's type does not rule out.
   const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', new Uint8Array(bytes)));
-  return `sha256:${hexOf(digest)}`;
+  return `sha256:${digest.toHex()}`;
 }
 
 /** Reads a body as UTF-8 text; `undefined`, with the rest unread, when it is longer than `limit` bytes. */

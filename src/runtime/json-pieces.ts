@@ -1,5 +1,5 @@
 import type { TimeSlice } from './time.ts';
-import { type JsonTextResult, parseJsonText } from './validation.ts';
+import { endOfString, type JsonTextResult, parseJsonText } from './validation.ts';
 
 /** Characters that are parsed at once: `JSON.parse` takes about a millisecond for them. */
 const pieceLength = 64 * 1024;
@@ -32,7 +32,6 @@ export async function parseJsonInPieces(
 
 const quote = 0x22;
 const comma = 0x2c;
-const backslash = 0x5c;
 
 interface OpenContainer {
   start: number;
@@ -59,10 +58,7 @@ async function findContainers(
     }
     const code = text.charCodeAt(index);
     if (code === quote) {
-      do {
-        index = text.indexOf('"', index + 1);
-        if (index === -1) return undefined;
-      } while (isEscaped(text, index));
+      index = endOfString(text, index);
     } else if (code === comma) {
       const container = open[depth - 1];
       if (container !== undefined) container.commas[container.commaCount++] = index;
@@ -89,12 +85,6 @@ async function findContainers(
   return root !== undefined && isBlank(text.slice(0, root.start) + text.slice(root.end + 1))
     ? root
     : undefined;
-}
-
-function isEscaped(text: string, index: number): boolean {
-  let from = index;
-  while (text.charCodeAt(from - 1) === backslash) from--;
-  return (index - from) % 2 === 1;
 }
 
 function newContainer(): OpenContainer {

@@ -13,16 +13,6 @@ const interval = 10_000;
 /** Kinds that are kept apart. More appear only when an error makes up names. */
 const mostKinds = 1_000;
 
-interface Told {
-  since: number;
-  withheld: number;
-}
-
-interface FailureLogOptions {
-  readonly logger: Logger;
-  readonly clock: () => number;
-}
-
 /**
  * Warns of failures that come in their thousands while a server is down: the first of a kind at once, then one line an
  * interval, with the number of those in between (`repeated`). The rest of a burst is told of with the next failure.
@@ -30,9 +20,9 @@ interface FailureLogOptions {
 export class FailureLog {
   readonly #logger: Logger;
   readonly #clock: () => number;
-  readonly #told = new Map<string, Told>();
+  readonly #told = new Map<string, { readonly since: number; withheld: number }>();
 
-  constructor({ logger, clock }: FailureLogOptions) {
+  constructor({ logger, clock }: { readonly logger: Logger; readonly clock: () => number }) {
     this.#logger = logger;
     this.#clock = clock;
   }
@@ -46,7 +36,8 @@ export class FailureLog {
       told.withheld += 1;
       return;
     }
-    this.#logger.warn(told === undefined ? fields : withCount(fields, told), message);
+    const repeated = told?.withheld === 0 ? undefined : told?.withheld;
+    this.#logger.warn(repeated === undefined ? fields : { ...fields, repeated }, message);
     if (this.#told.size >= mostKinds) this.#told.clear();
     this.#told.set(kind, { since: now, withheld: 0 });
   }
@@ -58,8 +49,4 @@ export class FailureLog {
       this.#told.delete(kind);
     }
   }
-}
-
-function withCount(fields: Readonly<Record<string, unknown>>, { withheld }: Told): Record<string, unknown> {
-  return withheld === 0 ? { ...fields } : { ...fields, repeated: withheld };
 }

@@ -24,10 +24,6 @@ export class IssueList {
     return this.#kept.length + this.#omitted;
   }
 
-  get isEmpty(): boolean {
-    return this.#kept.length === 0;
-  }
-
   toArray(): DocumentIssue[] {
     if (this.#omitted === 0) return [...this.#kept];
     return [...this.#kept, { path: '', message: `${this.#omitted} more errors are not listed` }];
@@ -100,7 +96,7 @@ function isNestedDeeperThan(text: string, maximumDepth: number): boolean {
 }
 
 /** @returns where its closing quote is, before which backslashes stand in pairs; the end of the text if there is none */
-function endOfString(text: string, start: number): number {
+export function endOfString(text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
     let escapes = 0;
     while (text.charCodeAt(end - 1 - escapes) === backslash) escapes++;

@@ -115,7 +115,8 @@ export function createPublication(options: PublicationOptions) {
     publish,
     /** A router holds another snapshot with this generation, which is at least as high as the one delivered. */
     newerHeld(generation: number): void {
-      held = Math.max(generation, held);
+      // One that nobody can go beyond must not keep other targets from what is new.
+      if (generation < Number.MAX_SAFE_INTEGER) held = Math.max(generation, held);
     },
     /**
      * Renews if the cluster could be read just now, or overtakes, if it is time to.
@@ -131,7 +132,7 @@ export function createPublication(options: PublicationOptions) {
         // Two sync jobs that push to one router overtake each other for ever: the back-off makes that slow.
         overtakeAt = clock.monotonic() + backOffDelay(timing.refusalBackOff, overtakes, clock.random());
         await publishAsOfNow(current);
-      } else if (hasRead && clock.monotonic() >= renewAt) {
+      } else if (!isHeldElsewhere && hasRead && clock.monotonic() >= renewAt) {
         await publishAsOfNow(current);
       }
       return current?.snapshot;

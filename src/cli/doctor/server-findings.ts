@@ -47,7 +47,11 @@ export async function serverFindings(
       const known = [ready, ...skewOf(check, headers.date, clock())];
       // Without a pair the router says nothing of anybody.
       if (proxyClient === undefined) return known;
-      return [...known, identityFinding(server, await ask(server, reviews, review), proxyClient)];
+      const identity = await ask(server, reviews, review).then(
+        (response) => identityFinding(server, response, proxyClient),
+        (error: unknown) => failed(`identity at ${id}`, `${origin} cannot be asked: ${reasonOf(error)}`),
+      );
+      return [...known, identity];
     } catch (error) {
       return [failed(check, `${origin} cannot be reached: ${reasonOf(error)}`)];
     }

@@ -62,7 +62,7 @@ export async function routerConfig(
   else settings.require('server-id', 'the ID of the local API server, as the snapshot has it');
   const serverId = isGateway ? undefined : values.localServer.id;
   const advertisedAddress = readAdvertisedAddress(settings, environment.network);
-  warnOfAdminAddress(settings);
+  refuseAdminAddressForOthers(settings);
   settings.require('tls-cert-file', 'the certificate that clients see');
   settings.require('tls-private-key-file', 'the private key for --tls-cert-file');
   const { certFile, keyFile } = values.serving;
@@ -228,12 +228,12 @@ function warnOfUnusableAddress(
   );
 }
 
-function warnOfAdminAddress(settings: ServeSettings): void {
-  const address = settings.values.admin.bindAddress;
-  if (address === undefined || isLoopback(address.host)) return;
-  settings.warn(
+function refuseAdminAddressForOthers(settings: ServeSettings): void {
+  const host = settings.values.admin.bindAddress?.host;
+  if (host === undefined || isLoopback(host)) return;
+  settings.issue(
     'admin-bind-address',
-    `--admin-bind-address: ${address.host} is no loopback address: all who reach it read metrics and flags, so keep it behind a network policy`,
+    `--admin-bind-address ${host} is no loopback address: it asks nobody who they are. Other hosts have health and metrics on the serving port`,
   );
 }
 

@@ -127,7 +127,7 @@ async function runServe(
       ...(router.adminOrigin === undefined ? {} : { adminOrigin: router.adminOrigin }),
       form: config.serverId === undefined ? 'gateway' : 'sidecar',
       serverId: config.serverId,
-      advertisedAddress: config.advertisedAddress,
+      ...(config.advertisedAddress?.port === 0 ? {} : { advertisedAddress: config.advertisedAddress }),
       featureGateEnabled: config.featureGateEnabled,
     },
     'Serving',

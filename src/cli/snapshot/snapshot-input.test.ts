@@ -33,7 +33,8 @@ before(async () => {
   );
   files.set('keys.json', JSON.stringify({ keys: [generated.publicJwk] }));
   files.set('stored', `${sealed}\n`);
-  files.set('forged', `${sealed.replace('.', '.A')}\n`);
+  // Another last character but one of the signature.
+  files.set('forged', `${sealed.replace(/.(?=.\n)/, (last) => (last === 'A' ? 'B' : 'A'))}\n`);
 });
 
 describe('a stored snapshot', () => {

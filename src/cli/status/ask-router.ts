@@ -56,20 +56,21 @@ async function ask(
   role: string,
   mediaType = 'application/json',
 ): Promise<string> {
-  const client =
-    clients.get(connection) ?? new HttpsClient(connection, { connectTimeout: limits.responseTimeout });
-  clients.set(connection, client);
   const headers = ['accept', mediaType, ...connection.headers];
-  const response = await client
-    .ask({ path: `/.mixed-version-proxy/${path}`, headers }, limits)
-    .catch((cause: unknown) => {
-      const reason = connectionError(cause, {
-        authorities: `certificate-authority in ${connection.kubeconfig}`,
-        serverName: '--tls-server-name',
-        responseTimeout: limits.responseTimeout,
-      });
-      throw new CommandFailure(1, [`${nameOf(connection)} cannot be asked: ${reason}`], { cause });
+  const send = async () => {
+    const client =
+      clients.get(connection) ?? new HttpsClient(connection, { connectTimeout: limits.responseTimeout });
+    clients.set(connection, client);
+    return client.ask({ path: `/.mixed-version-proxy/${path}`, headers }, limits);
+  };
+  const response = await send().catch((cause: unknown) => {
+    const reason = connectionError(cause, {
+      authorities: `certificate-authority in ${connection.kubeconfig}`,
+      serverName: '--tls-server-name',
+      responseTimeout: limits.responseTimeout,
     });
+    throw new CommandFailure(1, [`${nameOf(connection)} cannot be asked: ${reason}`], { cause });
+  });
   if (response.status !== 200) throw notTold(connection, response, role);
   return response.text;
 }

@@ -54,7 +54,7 @@ export async function readRouterConnections(
     const parsed = parseHttpsOrigin(server);
     return parsed.ok ? [] : [`--server "${server}" ${parsed.message}`];
   });
-  const found = findKubeconfig(flags.kubeconfig, context);
+  const found = findKubeconfig(flags.kubeconfig, context, issues);
   if (found === undefined) {
     throw new CommandFailure(2, [
       ...issues,
@@ -94,13 +94,16 @@ interface FoundKubeconfig {
 function findKubeconfig(
   flag: string | undefined,
   { environment }: Pick<CommandContext, 'environment'>,
+  issues: string[],
 ): FoundKubeconfig | undefined {
   if (flag !== undefined) return { file: flag, source: '--kubeconfig' };
   const { KUBECONFIG: named = '', HOME: home } = environment;
-  if (named.includes(delimiter)) {
-    throw new CommandFailure(2, ['KUBECONFIG names several files: name one of them with --kubeconfig']);
+  const [file, ...others] = named.split(delimiter).filter((path) => path !== '');
+  if (others.length > 0) {
+    issues.push('KUBECONFIG names several files: name one of them with --kubeconfig');
+    throw new CommandFailure(2, issues);
   }
-  if (named !== '') return { file: named, source: 'KUBECONFIG' };
+  if (file !== undefined) return { file, source: 'KUBECONFIG' };
   const usual = home === undefined ? undefined : join(home, '.kube', 'config');
   return usual !== undefined && existsSync(usual) ? { file: usual, source: '~/.kube/config' } : undefined;
 }

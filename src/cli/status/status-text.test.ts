@@ -213,9 +213,7 @@ describe('the text of status', () => {
         serverId: ids[0] ?? null,
         served: shown.served,
         servers: shown.servers.map((server) => ({ ...server, local: server.id === ids[0] })),
-        warnings: [
-          { message: `${'a warning that goes on and on, '.repeat(9)}${'x'.repeat(200)}`, see: null },
-        ],
+        warnings: [{ message: `${'a warning that goes on and on, '.repeat(9)}${'x'.repeat(70)}`, see: null }],
       },
       now,
       false,

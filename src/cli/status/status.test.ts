@@ -98,7 +98,8 @@ describe('status', () => {
     const ask = (environment: Record<string, string>, ...flags: string[]) =>
       runCommand(new Map(), ['status', '-o', 'json', ...flags], { environment });
 
-    const { code, output } = await ask({ KUBECONFIG: await write('named', all) });
+    // As `KUBECONFIG=$KUBECONFIG:file` makes it where there was none.
+    const { code, output } = await ask({ KUBECONFIG: `${delimiter}${await write('named', all)}` });
     assert.equal(code, 1, 'not ready without a snapshot');
     assert.equal(JSON.parse(output).serverId, 'cp-a');
 

@@ -39,7 +39,8 @@ export function processContext(): CommandContext {
         process.stdout.write(text, (error) => (error ? reject(error) : resolve()));
       }),
     outputTakesColor: showsColors(),
-    outputWidth: () => process.stdout.columns ?? 80,
+    // A terminal without a size has 0.
+    outputWidth: () => process.stdout.columns || 80,
     writeError: (text) => {
       process.stderr.write(text);
     },

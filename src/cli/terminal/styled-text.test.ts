@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
-import { renderLines } from './styled-text.ts';
+import { describe, it, test } from 'node:test';
+import { renderLines, wrapped } from './styled-text.ts';
 
 describe('styled text', () => {
   it('is the same text with colours and without', () => {
@@ -19,4 +19,11 @@ describe('styled text', () => {
     assert.equal(renderLines(lines, false), 'ready?[2J???31mready?[2J???31m\n');
     assert.equal(renderLines(lines, true), `ready?[2J???31m\u001b[31mready?[2J???31m\u001b[39m\n`);
   });
+});
+
+test('a text is broken at spaces alone, however narrow the terminal is', () => {
+  const url = 'https://example.org/a/very/long/path';
+  assert.deepEqual(wrapped(`see ${url} first`, 10), ['see', url, 'first']);
+  assert.deepEqual(wrapped('one two', -3), ['one', 'two']);
+  assert.deepEqual(wrapped('one two', 80), ['one two']);
 });

@@ -25,13 +25,14 @@ function rendered(segment: Segment, isColored: boolean): string {
   return isColored ? styleText(formats[segment.style], text, { validateStream: false }) : text;
 }
 
-/** A text in lines of at most `width` characters, broken at spaces where there are any. Pure. */
+/** A text in lines of at most `width` characters, broken at spaces alone: a URL is to be pasted. Pure. */
 export function wrapped(text: string, width: number): readonly string[] {
   const lines: string[] = [];
   let rest = text;
   while (rest.length > width) {
     const space = rest.lastIndexOf(' ', width);
-    const end = space > 0 ? space : width;
+    const end = space > 0 ? space : rest.indexOf(' ', 1);
+    if (end === -1) break;
     lines.push(rest.slice(0, end));
     rest = rest.slice(end).trimStart();
   }

@@ -5,7 +5,6 @@ import {
   parseAccept,
 } from '../../apimachinery/accept.ts';
 import { acceptsGzip, type EncodedResponseInit, gzip } from '../../apimachinery/content-coding.ts';
-import { hexOf } from '../../runtime/bytes.ts';
 import type { Steps } from '../../runtime/shared-work.ts';
 import type { AggregatedVersion } from './aggregated.ts';
 import type { DiscoveryPath } from './discovery-path.ts';
@@ -80,7 +79,7 @@ export class EncodedDocument {
   async etag(): Promise<string> {
     if (this.#etag === undefined) {
       const digest = await crypto.subtle.digest('SHA-512', this.#hashed);
-      this.#etag = `"${hexOf(new Uint8Array(digest)).toUpperCase()}"`;
+      this.#etag = `"${new Uint8Array(digest).toHex().toUpperCase()}"`;
     }
     return this.#etag;
   }

@@ -4,7 +4,6 @@ import { createApp } from '../../app.ts';
 import { resolveOptions } from '../../proxy/options.ts';
 import { createRouter } from '../../proxy/router.ts';
 import { ownPathsPrefix } from '../../request/own-path-target.ts';
-import { hexOf } from '../../runtime/bytes.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { CallerMethods, WorkerConfiguration } from '../configuration/configuration.ts';
 import { readConfiguration } from '../configuration/read-configuration.ts';
@@ -28,7 +27,7 @@ async function identificationOf(callers: CallerMethods, logger: Logger): Promise
 async function pseudonymOf({ local, assertions }: WorkerConfiguration): Promise<string> {
   const named = JSON.stringify([local?.id, local?.origin, assertions?.issuer]);
   const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(named));
-  return `mixed-version-proxy-${hexOf(new Uint8Array(digest, 0, 8))}`;
+  return `mixed-version-proxy-${new Uint8Array(digest, 0, 8).toHex()}`;
 }
 
 export interface WorkerApp {

@@ -4,17 +4,14 @@ import fc from 'fast-check';
 import { PieceQueue, ReceiveWindow, SendWindow } from './flow-control.ts';
 import { LeakyBucket } from './leaky-bucket.ts';
 
-test('the send window shrinks with sent bytes and grows with granted ones', () => {
-  const window = new SendWindow(100);
-  window.left -= 60;
-  assert.equal(window.left, 40);
+test('the send window grows with granted bytes', () => {
+  const window = new SendWindow(40);
   assert.equal(window.widen(10), true);
   assert.equal(window.left, 50);
 });
 
 test('a send window that is reduced below the sent bytes is negative until it is widened', () => {
-  const window = new SendWindow(100);
-  window.left -= 100;
+  const window = new SendWindow(0);
   assert.equal(window.widen(-60), true);
   assert.equal(window.left, -60);
   assert.equal(window.widen(61), true);

@@ -55,7 +55,7 @@ type Admission =
   /** No room left to remember it, so it must not be believed. */
   | 'full';
 
-/** A day and its seconds: a clock that is set back by more than that has made certificates useless, too. */
+/** A day and its seconds: an assertion is old for good unless the clock is set back by more than that. */
 const maximumForgotten = 86_400;
 
 /**

@@ -165,6 +165,7 @@ export class ClientCertificateReader {
       authority,
     };
     const finding = { certificate, notBefore, notAfter };
+    // The handshake proves the key each time. Beyond so many different ones the first cost a request again.
     if (intermediates === 0) {
       if (this.#known.size >= maximumKnown) this.#known.clear();
       this.#known.set(leaf.fingerprint256, finding);

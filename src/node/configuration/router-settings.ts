@@ -233,7 +233,7 @@ export const routerSettings = section('Router flags:', {
   admin: section('Admin address flags:', {
     bindAddress: setting('admin-bind-address', addressAndPort, {
       description:
-        'Also serve /livez, /readyz, /healthz and /metrics here, without authentication: plain HTTP on loopback, HTTPS on any other address. Default: not served.',
+        'Loopback address at which /livez, /readyz, /healthz and /metrics are served as well, over plain HTTP and without authentication. Default: not served.',
     }),
   }),
   routing: preferredVersionSettings,

@@ -111,7 +111,7 @@ export interface RunningRouter {
   /** Looks at every watched file at once and takes changed ones into use. Never rejects: errors are logged. */
   reload(): Promise<void>;
   readonly origin: string;
-  /** `http://host:port` or `https://host:port` of the admin address; `undefined` without one. */
+  /** `http://host:port` of the admin address; `undefined` without one. */
   readonly adminOrigin?: string | undefined;
   /** Ends as its settings say: not ready, drained, closed. Resolves when that is done. */
   shutdown(): Promise<void>;

@@ -7,11 +7,10 @@ import {
   clientCertificateTlsOptions,
   readClientAuthorities,
 } from '../callers/client-certificate.ts';
-import type { CertificatePair, ServeConfig, TlsParameters } from '../configuration/serve-config.ts';
+import type { CertificatePair, ServeConfig } from '../configuration/serve-config.ts';
 import type { NodeTransport } from '../destinations/node-transport.ts';
 import type { TransportCredentials } from '../destinations/tls-dialer.ts';
 import type { ClientCertificateOf } from '../exchange/node-inbound.ts';
-import type { EndpointServer } from '../serving/endpoint-server.ts';
 import type { ServerTlsOptions } from '../serving/https-server.ts';
 import type { RouterServer } from '../serving/server.ts';
 import type { CredentialWatch, WatchedFile } from './credential-watch.ts';
@@ -23,7 +22,6 @@ export interface PemPair {
 
 interface Credentials {
   readonly server: ServerTlsOptions;
-  readonly admin: PemPair & TlsParameters;
   readonly transport: TransportCredentials;
   /** Judges open connections anew as well: a certificate of an authority that is gone yields no identity. */
   readonly clientCertificates: ClientCertificateReader;
@@ -47,11 +45,10 @@ export function credentialsOf(config: ServeConfig): Credentials {
     clientCa: clientCa?.pem,
     requestHeaderCa: requestHeader?.clientCa.pem,
   });
-  const pair = pemPair(serving);
   return {
     server: {
-      cert: pair.certificate,
-      key: pair.key,
+      cert: serving.certificate.pem,
+      key: serving.privateKey.pem,
       namedPairs: config.namedServing.map(({ certificate, privateKey, names }) => ({
         cert: certificate.pem,
         key: privateKey.pem,
@@ -60,7 +57,6 @@ export function credentialsOf(config: ServeConfig): Credentials {
       ...tls,
       ...clientCertificateTlsOptions(clientAuthorities),
     },
-    admin: { ...pair, ...tls },
     transport: {
       peerCertificateAuthorities: peerAuthorities,
       frontProxy: proxyClient && pemPair(proxyClient),
@@ -106,7 +102,6 @@ export function localDestination(
 /** What has to be told of other credentials; all others ask for those in use each time. */
 interface CredentialUsers {
   readonly server: Pick<RouterServer, 'setSecureContext'>;
-  readonly admin: Pick<EndpointServer, 'setCertificate'> | undefined;
   readonly transport: Pick<NodeTransport, 'updateCredentials'>;
 }
 
@@ -129,18 +124,16 @@ export class LiveCredentials {
    * requests have, where something has changed.
    * @throws when a certificate or a key cannot be used after all; the old ones stay in use then
    */
-  replace(next: Credentials, { server, admin, transport }: CredentialUsers): void {
+  replace(next: Credentials, { server, transport }: CredentialUsers): void {
     const last = this.#current;
     try {
       server.setSecureContext(next.server);
-      admin?.setCertificate(next.admin);
       const isChanged =
         JSON.stringify(last.transport) !== JSON.stringify(next.transport) ||
         last.localAuthorities !== next.localAuthorities;
       if (isChanged) transport.updateCredentials(next.transport);
     } catch (error) {
       server.setSecureContext(last.server);
-      admin?.setCertificate(last.admin);
       throw error;
     }
     this.#current = next;

@@ -89,7 +89,7 @@ const codes: ReadonlySet<string> = new Set([
 /**
  * What to do about a connection that failed because the server's certificate is of none of the CAs that are trusted;
  * `undefined` where it failed for another reason. Pure.
- * @param authoritiesFrom what names those CAs: a flag, or a field of a file
+ * @param authoritiesFrom what names those CAs
  */
 export function untrustedCertificateAdvice(error: unknown, authoritiesFrom: string): string | undefined {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {

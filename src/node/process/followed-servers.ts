@@ -98,7 +98,7 @@ export function followServers(options: FollowedServersOptions) {
 
 const namedIds = 10;
 const noSuchServer =
-  'The snapshot has no server with the ID of the local one: compare --server-id with the IDs that the snapshot has. One such as endpoint-10-0-0-1-6443 is of a server of which only the address is known: give that ID with --server-id, if it is this server';
+  'The snapshot has no server with the ID of the local one: compare --server-id with the IDs that the snapshot has (endpoint-…: a server of which only the address is known)';
 
 /**
  * Warns if a routing table does not have the router's own local server, once, and again when the servers change. With a
@@ -112,7 +112,8 @@ export function ownServerCheck(localServerId: () => string, logger: Logger): (ta
     const serverId = localServerId();
     if (table.server(serverId) !== undefined) {
       if (warnedOf !== undefined || serverId !== last) {
-        logger.info({ serverId, before: last }, 'The local server is in the snapshot now');
+        const before = serverId === last ? {} : { before: last };
+        logger.info({ serverId, ...before }, 'The local server is in the snapshot now');
       }
       last = serverId;
       warnedOf = undefined;

@@ -235,7 +235,7 @@ async function start(
       followPreference(table);
     }, coming.at - now).unref();
   };
-  receiver.onChange((table) => {
+  const endListening = receiver.onChange((table) => {
     checkOwnServer?.(table);
     servers?.follow(table);
     const destinations = destinationsOf(outboundOptions.local, table);
@@ -251,6 +251,8 @@ async function start(
     followPreference(table);
     if (config.featureGateEnabled) prepareDocuments(table);
   });
+  // A snapshot that is taken while the router ends would have its servers probed for ever.
+  opened.push(endListening);
   const load = new ServerLoad(() => performance.now());
   const retryBudget = new RetryBudget();
   const assertions = assertionAuthenticator(localServerId, () => credentials.current.assertionKeys, logger);
@@ -309,11 +311,7 @@ async function start(
   // The local server is known from the start.
   if (receiver.current() === undefined) servers?.follow(undefined);
   const endpoints = adminEndpoints(routerOptions);
-  const admin = await startAdminServer(
-    config,
-    (request) => endpoints.fetch(request),
-    credentials.current.admin,
-  );
+  const admin = await startAdminServer(config, (request) => endpoints.fetch(request));
   if (admin !== undefined) {
     opened.push(() => admin.close());
     logger.info({ origin: admin.origin }, 'Health and metrics');
@@ -322,7 +320,6 @@ async function start(
     const users = {
       live: credentials,
       server,
-      admin,
       transport,
       prepareSync: embeddedSync && ((next: ServeConfig) => embeddedSync.prepare(next)),
     };

@@ -39,7 +39,7 @@ export async function startWaitingServer(
   });
   await server.listen(config.settings.serving.port, config.settings.serving.bindAddress);
   try {
-    const admin = await startAdminServer(config, fetch, credentials.admin);
+    const admin = await startAdminServer(config, fetch);
     return {
       async close() {
         await Promise.all([server.close(grace), admin?.close()]);

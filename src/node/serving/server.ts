@@ -315,7 +315,9 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
     const cause = tlsFailureCause(error);
     // Load balancers that check the port close so all day.
     if (cause !== 'closed') {
-      failures.warn(`tls ${cause}`, { cause, error: error.message }, 'A TLS handshake of a client failed');
+      const { remoteAddress: client } = socket;
+      const fields = { cause, client, error: error.message };
+      failures.warn(`tls ${cause}`, fields, 'A TLS handshake of a client failed');
     }
     refusePlainHttp(error, socket);
   });

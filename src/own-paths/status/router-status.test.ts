@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
-import { statusOf } from '../../../test/support/status-view.ts';
 import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
 import {
   halfWayWarnings,
@@ -77,21 +76,4 @@ test('a resource is shown with all its versions and all servers that lack one', 
     },
   ]);
   assert.deepEqual(undecodableResources(undecodableVersions(undefined)), []);
-});
-
-test('servers of which a document is not known that others have are named, but those that cannot be read at all', () => {
-  const warningsOf = (b: object) =>
-    statusOf(
-      snapshotOf(
-        { a: { serves: [], discovery: [], openapiV3: {} }, b: { serves: [], ...b } },
-        { createdAt: new Date().toISOString() },
-      ),
-    ).warnings.map(({ message }) => message);
-  assert.match(
-    warningsOf({ discovery: [] }).join(),
-    /^the OpenAPI v3 index of b is not known: what no other /,
-  );
-  assert.match(warningsOf({ openapiV3: {} }).join(), /^discovery of b is not known: /);
-  assert.deepEqual(warningsOf({ stale: true }), []);
-  assert.deepEqual(warningsOf({ departedAt: '2026-01-01T00:00:00Z' }), []);
 });

@@ -96,7 +96,6 @@ export function routerStatus(
         undecodableWarnings(undecodable, table, preferredVersion !== 'local'),
       ),
       ...warnings(`${runbook}syncserverunreadable`, reading?.warnings ?? []),
-      ...warnings('docs/guides/troubleshooting.md', documentWarnings(table)),
     ],
   };
 }
@@ -176,25 +175,6 @@ export function oldSnapshotWarnings(
   if (table === undefined || !isOld(table, now)) return [];
   const cause = readsClusterItself ? 'this router cannot read the cluster' : 'see to the sync job';
   return [`the snapshot is ${durationText(now - table.createdAt)} old, and still used: ${cause}`];
-}
-
-const mergedDocuments = { discovery: 'discovery', openapiV3: 'the OpenAPI v3 index' } as const;
-
-/** Servers of which a document that others have is not known, although they can be read. Pure. */
-function documentWarnings(table: RoutingTable | undefined): readonly string[] {
-  const { servers = [], servedSets = {} } = table?.snapshot ?? {};
-  return (['discovery', 'openapiV3'] as const).flatMap((name) => {
-    const [without = [], having = []] = [false, true].map((has) =>
-      servers.filter(({ serves }) => (servedSets[serves]?.[name] !== undefined) === has),
-    );
-    const ids = without.flatMap(({ id, stale, departedAt }) =>
-      stale === true || departedAt !== undefined ? [] : [id],
-    );
-    if (having.length === 0 || ids.length === 0) return [];
-    return [
-      `${mergedDocuments[name]} of ${ids.join(', ')} is not known: what no other server has is missing in the merged one, and the log of whoever reads the cluster says why`,
-    ];
-  });
 }
 
 const namedIds = 10;

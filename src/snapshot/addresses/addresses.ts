@@ -195,7 +195,7 @@ export interface AdvertisedServer extends AdvertisedAddress {
 }
 
 /**
- * Carries `AdvertisedServer` on every response below `v1/snapshot`: pushes, and the question whether the
+ * Carries `AdvertisedServer` on every response of `v1/snapshot`: pushes, and the question whether the
  * router still holds what it took. So a sync job that has just started hears it before it makes a
  * snapshot.
  */

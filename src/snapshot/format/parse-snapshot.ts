@@ -186,7 +186,7 @@ class SnapshotReader {
         this.#value(customResourceGroup),
       ),
     };
-    return head !== undefined && this.#issues.isEmpty ? { ...head, ...snapshot } : undefined;
+    return head !== undefined && this.#issues.count === 0 ? { ...head, ...snapshot } : undefined;
   }
 
   #serverReader(servedSets: unknown): Read<SnapshotServer> {

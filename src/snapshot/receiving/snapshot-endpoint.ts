@@ -92,7 +92,9 @@ export async function getSnapshot(accept: string | undefined, source: SnapshotSo
   }
   if (accept?.includes(sealedMediaType) !== true) {
     const headers = { 'content-type': 'application/json', vary: 'accept' };
-    return new Response(await snapshotText(table.snapshot, false), { headers });
+    const createdAt = new Date(table.createdAt).toISOString();
+    const snapshot = { ...table.snapshot, metadata: { ...table.snapshot.metadata, createdAt } };
+    return new Response(await snapshotText(snapshot, false), { headers });
   }
   if (target === undefined || digest === undefined) {
     return statusResponse(

@@ -77,7 +77,7 @@ export async function parsePinnedKeys<Key extends PinnedKey>(
     if (keys.has(key.kid)) issues.add(`${path}.kid`, 'must be unique among the keys');
     keys.set(key.kid, key);
   }
-  return issues.isEmpty ? { ok: true, keys } : { ok: false, issues: issues.toArray() };
+  return issues.count === 0 ? { ok: true, keys } : { ok: false, issues: issues.toArray() };
 }
 
 function jwksEntries(text: string, issues: IssueList): readonly unknown[] {

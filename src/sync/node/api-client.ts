@@ -203,9 +203,9 @@ export class ApiClient {
     const made = JSON.stringify(server);
     const known = this.#clients.get(keyOf(endpoint));
     if (known?.made === made) return known.client;
+    const client = new HttpsClient(server);
     // Certificates were rotated. Requests over the old connections may end normally.
     known?.client.retire();
-    const client = new HttpsClient(server);
     this.#clients.set(keyOf(endpoint), { client, made });
     return client;
   }
@@ -246,7 +246,7 @@ async function* chunksOf({ body }: HttpsStream, onBreak: () => void): AsyncGener
 function unreachable(place: string, cause: unknown): ReadError {
   const advice = untrustedCertificateAdvice(
     cause,
-    '--peer-ca-file, --local-server-ca-file or certificate-authority of the kubeconfig',
+    'the CA that it is verified with, by a flag or by the kubeconfig',
   );
   const message = `${place}: ${errorMessage(cause)}${advice === undefined ? '' : `. ${advice}`}`;
   return new ReadError('Unreachable', message, { cause });

@@ -129,10 +129,7 @@ function readingOf(
   };
 }
 
-/**
- * Delivers to the router in whose process the sync job runs: to the receiver of pushes, unsigned. It does not check
- * creation times, because both use the same clock.
- */
+/** Delivers to the router in whose process the sync job runs: to the receiver of pushes, unsigned. */
 function ownRouterTarget(receiver: Pick<OwnSnapshotReceiver, 'acceptOwn' | 'current'>): SnapshotTarget {
   return {
     name: 'this router',

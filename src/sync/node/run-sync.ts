@@ -106,10 +106,7 @@ function checkSyncOptions(options: SyncOptions): void {
   if (needsKey && options.signingKey === undefined) {
     issues.push('there is no signing key: give one, or write files unsigned');
   }
-  if (
-    options.certificateAuthorities === undefined &&
-    (options.kubernetes === undefined || routers.length > 0)
-  ) {
+  if (options.certificateAuthorities === undefined) {
     issues.push('there are no certificate authorities to verify API servers with: give them');
   }
   if (issues.length > 0) throw new TypeError(`The sync job cannot start: ${issues.join('; ')}.`);
@@ -180,7 +177,8 @@ async function openSync(
   const access = given.kubernetes && (await loadClusterAccess(given.kubernetes));
   const routers = given.routers ?? [];
   // Routers are pushed to as who reads the cluster, unless there is a certificate for them.
-  const found = routers.length === 0 ? undefined : await access?.credentials();
+  const isFound = routers.length > 0 || given.certificateAuthorities === undefined;
+  const found = isFound ? await access?.credentials() : undefined;
   const options = {
     ...given,
     certificateAuthorities: given.certificateAuthorities ?? found?.certificateAuthorities,

@@ -114,6 +114,7 @@ export function httpsTarget(options: HttpsTargetOptions): HttpsTarget {
       if (response.status !== 200 && response.status !== 404) throw unexpected(response);
       const { etag } = response.headers;
       const held = etag === undefined ? undefined : parseEntityTag(etag);
+      if (held === undefined) taken = undefined;
       if (held === undefined || sealed === undefined) return false;
       // A later time of making is a renewal of the same snapshot by another sync job.
       return held.digest === sealed.held.digest && held.createdAt >= sealed.held.createdAt;
