@@ -165,7 +165,7 @@ test('a --peer-ca-file of another CA is one warning, which names the flag, and n
   await writeFile(file, (await createAuthority('another')).certificate);
   const flags = { ...(await readingBy(cluster, a)), 'peer-ca-file': [file] };
   const advice =
-    'Its certificate is of another CA: see --peer-ca-file, --local-server-ca-file or certificate-authority of the kubeconfig';
+    'Its certificate is of another CA: see the CA that it is verified with (--peer-ca-file, or that of the kubeconfig)';
 
   const whole = await cluster.startRouter(a, flags);
   const { status } = askRouter(context, whole.origin, cluster);

@@ -66,7 +66,7 @@ export function liveFragment(
 function liveParts(state: PageState, knownGeneration: number | undefined) {
   const { status, history, now } = state;
   const hostnames = hostnamesOf(status);
-  const upgrade = upgradeOf(status, history?.timeline);
+  const upgrade = upgradeOf(status, history?.timeline ?? []);
   const without = unserved(status);
   const next = nextStop(upgrade, status, hostnames);
   const colourOf = versionColours([

@@ -30,7 +30,7 @@ export interface Upgrade {
   readonly departed: number;
   /** Servers that no request can be sent to. */
   readonly away: readonly ListedServer[];
-  /** An upgrade that is on its way, or the way back from one; `undefined` while servers are of one version, or without a timeline. */
+  /** An upgrade that is on its way, or the way back from one; `undefined` while servers are of one version, or no timeline was given. */
   readonly progress: UpgradeProgress | undefined;
 }
 
@@ -46,7 +46,7 @@ type Timeline = HistoryView['timeline'];
 
 /**
  * Whether an upgrade is in progress, as far as versions and served sets tell. Pure.
- * @param timeline tells an upgrade from the way back
+ * @param timeline tells an upgrade from the way back; an empty one makes it an upgrade. Default: no progress
  */
 export function upgradeOf(
   { served, servers: listed }: Pick<RouterStatus, 'served' | 'servers'>,

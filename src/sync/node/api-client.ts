@@ -246,7 +246,7 @@ async function* chunksOf({ body }: HttpsStream, onBreak: () => void): AsyncGener
 function unreachable(place: string, cause: unknown): ReadError {
   const advice = untrustedCertificateAdvice(
     cause,
-    'the CA that it is verified with, by a flag or by the kubeconfig',
+    'the CA that it is verified with (--peer-ca-file, or that of the kubeconfig)',
   );
   const message = `${place}: ${errorMessage(cause)}${advice === undefined ? '' : `. ${advice}`}`;
   return new ReadError('Unreachable', message, { cause });
