@@ -15,7 +15,7 @@ export interface StatusPageSources {
 }
 
 /**
- * The status page: `/.mixed-version-proxy/`, and `live`, the parts of it that change, which its script asks for. Only reads, whatever it is asked. For callers that have been let in.
+ * The status page, and `live`, the parts of it that change, which its script asks for. For callers that have been let in.
  *
  * @param path of the request, as it was spelled
  * @param query of the request, decoded

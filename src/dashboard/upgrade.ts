@@ -30,7 +30,7 @@ export interface Upgrade {
   readonly departed: number;
   /** Servers that no request can be sent to. */
   readonly away: readonly ListedServer[];
-  /** An upgrade that is on its way, or the way back from one; `undefined` while servers are of one version, or no timeline was given. */
+  /** An upgrade, or the way back from one; `undefined` while servers are of one version, or no timeline was given. */
   readonly progress: UpgradeProgress | undefined;
 }
 

@@ -115,8 +115,7 @@ export function createPublication(options: PublicationOptions) {
     publish,
     /** A router holds another snapshot with this generation, which is at least as high as the one delivered. */
     newerHeld(generation: number): void {
-      // One that nobody can go beyond must not keep other targets from what is new.
-      if (generation < Number.MAX_SAFE_INTEGER) held = Math.max(generation, held);
+      held = Math.max(generation, held);
     },
     /**
      * Renews if the cluster could be read just now, or overtakes, if it is time to.

@@ -127,11 +127,3 @@ test('without a key the renewed snapshot itself carries the new time', async () 
   await publication.keepInForce(true);
   assert.equal(offered.at(-1)?.snapshot.metadata.createdAt, '2026-01-31T00:00:05.000Z');
 });
-
-test('attack: a target that claims the highest generation of all keeps nothing new from the others', async () => {
-  const { offered, publication, snapshot } = await setUp();
-  await publication.publish(snapshot);
-  publication.newerHeld(Number.MAX_SAFE_INTEGER);
-  await publication.publish({ ...snapshot, metadata: { ...snapshot.metadata, generation: 8 } });
-  assert.equal(offered.at(-1)?.snapshot.metadata.generation, 8);
-});

@@ -18,7 +18,7 @@ const preferredVersion = v.custom<PreferredVersion>(
 );
 
 /**
- * Checks the whole environment of a Worker (docs/guides/edge.md). A name that is not known is ignored: platforms add their own.
+ * Checks the whole environment of a Worker (docs/guides/edge.md). Other names are ignored: platforms add their own.
  * @throws {WorkerConfigurationError} with every error, each under its variable's name.
  */
 export async function readConfiguration(environment: object): Promise<WorkerConfiguration> {

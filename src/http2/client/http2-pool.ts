@@ -21,8 +21,8 @@ export interface Http2PoolOptions {
   readonly settingsTimeout?: number;
   readonly limits?: Partial<ClientLimits>;
   /**
-   * Makes the dispatcher for a server that only agrees on HTTP/1.1, such as undici's `Pool`. It is used until its first 'connectionError': the
-   * server may come back with HTTP/2. Default: such requests fail.
+   * Makes the dispatcher for a server that only agrees on HTTP/1.1, such as undici's `Pool`. It is used until its first
+   * 'connectionError': the server may come back with HTTP/2. Default: such requests fail.
    */
   readonly http1?: () => Dispatcher;
   readonly onGoAway?: (() => void) | undefined;

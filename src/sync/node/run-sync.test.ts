@@ -197,6 +197,15 @@ test('the response of a router that holds a newer snapshot has its generation', 
   assert.equal(result.kind === 'newer-held' && result.generation, 40);
 });
 
+test('attack: a router that claims the highest generation of all names none, so nothing has to go above it', async (context) => {
+  const details = { causes: [{ reason: 'HeldGeneration', message: String(Number.MAX_SAFE_INTEGER) }] };
+  const claim = { message: 'is held', details };
+  const target = targetFor(context, await router(context, async () => Response.json(claim, { status: 409 })));
+  const result = await target.put(await sealDelivery(snapshotOf({ b: ['v1/pods'] }), signingKey), signal);
+  assert.equal(result.kind, 'newer-held');
+  assert.equal(result.kind === 'newer-held' && result.generation, undefined);
+});
+
 test('a refusal carries the router’s own message', async (context) => {
   const strangerKey = signingKeyOf((await generateSigningKey('EdDSA')).privateJwk);
   const target = targetFor(context, await router(context, routerHandler(await newReceiver())));

@@ -144,7 +144,8 @@ function resultOf({ status, text }: HttpsResponse): DeliveryResult {
     const generation = Number(cause?.message);
     return {
       kind: 'newer-held',
-      generation: Number.isSafeInteger(generation) && generation > 0 ? generation : undefined,
+      // One that nothing could be above would keep what is new from all other targets.
+      generation: Number.isSafeInteger(generation + 1) && generation > 0 ? generation : undefined,
       message,
     };
   }
