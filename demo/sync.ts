@@ -1,12 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import type { Logger } from '../src/runtime/logger.ts';
-import { type ListedServer, type RouterTarget, runSync } from '../src/sync/node/index.ts';
+import { type RouterTarget, runSync, type ServerDescription } from '../src/sync/node/index.ts';
 import type { DemoCertificates } from './certificates.ts';
 
 export interface DemoSyncOptions {
   /** Path of the private JWK that snapshots are signed with. */
   readonly signingKey: string;
-  readonly servers: readonly ListedServer[];
+  readonly servers: readonly ServerDescription[];
   readonly targets: readonly RouterTarget[];
   readonly certificates: DemoCertificates;
   /** For targets that know the sync job by a token. */

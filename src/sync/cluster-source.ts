@@ -1,6 +1,6 @@
 import { type Clock, parseRfc3339 } from '../runtime/time.ts';
 import type { ServedSet, Snapshot } from '../snapshot/format/schema.ts';
-import { type FoundServer, initialClusterState, nextClusterState } from './cluster-state.ts';
+import { type FoundServer, nextClusterState } from './cluster-state.ts';
 import {
   apiEndpointsPath,
   apiEndpointsSelector,
@@ -30,7 +30,7 @@ import {
   servedByStorageVersions,
   storageVersionsPath,
 } from './storage-versions.ts';
-import type { SyncServer } from './sync-server.ts';
+import type { ServerDescription, SyncServer } from './sync-server.ts';
 import { defaultTiming, type SyncTiming } from './timing.ts';
 
 /**
@@ -41,17 +41,17 @@ const leaseSilence = 35_000;
 
 interface ClusterSourceOptions {
   readonly connection: WatchConnection;
+  /** How a server is read: the same object for the same address; `undefined` where that is not known. */
+  readonly documentsOf: (server: FoundServer) => ServerDocuments | undefined;
+  readonly listed: readonly ServerDescription[];
   /** How servers are found. `undefined`: those are all that are listed by hand, and only what they share is watched. */
   readonly finding?:
     | {
         readonly servingNames: EndpointNamesOptions['servingNames'];
-        /** How a server is read at its own address: the same object for the same address. */
-        readonly documentsOf: (server: FoundServer) => ServerDocuments;
         /** The snapshot of an earlier run: its servers stay until Leases and endpoints have been listed. */
         readonly previous?: Snapshot | undefined;
       }
     | undefined;
-  readonly listed: readonly SyncServer[];
   readonly clock: Clock;
   readonly timing?: Partial<SyncTiming> | undefined;
   readonly onServers?: ((servers: readonly SyncServer[]) => void) | undefined;
@@ -106,7 +106,7 @@ export function createClusterSource(options: ClusterSourceOptions) {
   const endpointNames =
     finding && createEndpointNames({ servingNames: finding.servingNames, clock, timing, onChange });
   let running: AbortSignal | undefined;
-  let state = initialClusterState(serversOf(finding?.previous));
+  let found: readonly FoundServer[] = serversOf(finding?.previous);
 
   /** Leases with either label, each once; `undefined` until both have been listed. */
   function leasesNow(): readonly IdentityLease[] | undefined {
@@ -121,12 +121,8 @@ export function createClusterSource(options: ClusterSourceOptions) {
   }
 
   function readable(server: FoundServer): SyncServer {
-    const hasAddress = server.address !== undefined || server.url !== undefined;
-    return {
-      ...server,
-      documents: (hasAddress ? finding?.documentsOf(server) : undefined) ?? withoutAddress,
-      incarnation: server.holderIdentity,
-    };
+    const documents = options.documentsOf(server) ?? withoutAddress;
+    return { ...server, documents, incarnation: server.holderIdentity };
   }
 
   return {
@@ -156,7 +152,7 @@ export function createClusterSource(options: ClusterSourceOptions) {
       const leases = leasesNow();
       const entries = storageVersions.items() ?? [];
       const served = withLeases(servedByStorageVersions(entries), leases);
-      state = nextClusterState(state, {
+      const state = nextClusterState(found, {
         listed,
         leases,
         endpoints,
@@ -168,21 +164,11 @@ export function createClusterSource(options: ClusterSourceOptions) {
         timing,
         isUpToDate: [...leaseLists, endpointSlices].every((reflector) => reflector.failure() === undefined),
       });
+      found = state.servers;
       const customResources = definitions.items();
       const parsedServices = apiServices.items();
       const services = parsedServices && apiServicesOf(parsedServices);
-      const servers: readonly SyncServer[] = [
-        ...listed.map((server) => {
-          const leased = state.listed.get(server.id);
-          return {
-            ...server,
-            hostname: server.hostname ?? leased?.hostname,
-            incarnation: leased?.holderIdentity,
-            acquired: leased?.acquired,
-          };
-        }),
-        ...state.servers.map((server) => readable(server)),
-      ];
+      const servers = found.map(readable);
       options.onServers?.(servers);
       return {
         servers,

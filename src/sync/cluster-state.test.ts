@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { clusterStates, leaseOf, placesOf, startOfTime } from '../../test/support/cluster-states.ts';
-import { type ClusterState, initialClusterState } from './cluster-state.ts';
+import type { ClusterState } from './cluster-state.ts';
 import type { IdentityLease } from './leases.ts';
 
 const a = 'apiserver-hxhuy3rsmzqt3nvdbfa4wlpycq';
@@ -144,8 +144,9 @@ describe('a server listed by hand', () => {
       leases: [leaseOf(a, { address: '10.0.0.1:6443', hostname: 'host-a' })],
       endpoints: ['10.0.0.1:6443', '10.0.0.2:6443'],
     });
-    assert.deepEqual(placesOf(state), ['endpoint-10-0-0-2-6443@10.0.0.2:6443']);
-    assert.deepEqual(state.listed.get('cp-a'), {
+    assert.deepEqual(placesOf(state), ['cp-a@https://10.0.0.1:6443', 'endpoint-10-0-0-2-6443@10.0.0.2:6443']);
+    assert.deepEqual(state.servers[0], {
+      ...listed[0],
       hostname: 'host-a',
       holderIdentity: `${a}_1`,
       acquired: { from: Number.NEGATIVE_INFINITY, at: startOfTime - 1000 },
@@ -161,8 +162,11 @@ describe('a server listed by hand', () => {
       endpoints: ['10.0.0.1:6443'],
       endpointNames: { '10.0.0.1:6443': [a] },
     });
-    assert.deepEqual(state.servers, []);
-    assert.deepEqual([...state.listed.keys()].sort(), [b, 'cp-a']);
+    assert.deepEqual(placesOf(state), [`${b}@b.example.com:6443`, 'cp-a@https://10.0.0.1:6443']);
+    assert.deepEqual(
+      state.servers.map(({ holderIdentity }) => holderIdentity),
+      [`${b}_1`, `${a}_1`],
+    );
     assert.deepEqual(state.warnings, []);
   });
 
@@ -171,9 +175,10 @@ describe('a server listed by hand', () => {
     look({ endpoints: ['10.0.0.1:6443'] });
     const found = 'endpoint-10-0-0-1-6443@10.0.0.1:6443';
     const readable = { 'endpoint-10-0-0-1-6443': true };
-    assert.deepEqual(placesOf(look({ listed, endpoints: ['10.0.0.1:6443'], readable })), [found]);
+    const own = 'cp-a@https://10.0.0.1:6443';
+    assert.deepEqual(placesOf(look({ listed, endpoints: ['10.0.0.1:6443'], readable })), [own, found]);
     const both = { ...readable, 'cp-a': true };
-    assert.deepEqual(placesOf(look({ listed, endpoints: ['10.0.0.1:6443'], readable: both })), []);
+    assert.deepEqual(placesOf(look({ listed, endpoints: ['10.0.0.1:6443'], readable: both })), [own]);
   });
 });
 
@@ -214,7 +219,7 @@ describe('a server stays', () => {
   });
 
   it('whatever happens, while Leases or endpoints cannot be listed', () => {
-    const known = initialClusterState([{ id: a, address: '10.0.0.1:6443' }]);
+    const known = [{ id: a, address: '10.0.0.1:6443' }];
     for (const unknown of [{ leases: undefined }, { endpoints: undefined }]) {
       const { look } = clusterStates(known);
       assert.equal(look({ ...unknown, readable: down, at: hour }).servers.length, 1);
@@ -222,7 +227,7 @@ describe('a server stays', () => {
   });
 
   it('from an earlier run, until Leases and endpoints are known and it is silent', () => {
-    const { look } = clusterStates(initialClusterState([{ id: a, url: 'https://10.0.0.1:6443' }]));
+    const { look } = clusterStates([{ id: a, url: 'https://10.0.0.1:6443' }]);
     assert.deepEqual(placesOf(look({ leases: undefined })), [`${a}@https://10.0.0.1:6443`]);
     assert.equal(look({ readable: down }).servers.length, 1);
     assert.deepEqual(departedOf(look({ readable: down, at: 5000 })), { [a]: 5000 });
@@ -325,11 +330,11 @@ describe('a server that has departed', () => {
 
   it('stays departed after a restart of the sync job, from the time in the snapshot', () => {
     const known = { id: a, address: '10.0.0.1:6443', departedAt: startOfTime - 600_000 };
-    const { look } = clusterStates(initialClusterState([known]));
+    const { look } = clusterStates([known]);
     assert.deepEqual(departedOf(look({})), { [a]: -600_000 });
     assert.deepEqual(look({ readable: silent, at: 300_000 }).servers, []);
     // By a clock that was ahead.
-    const ahead = clusterStates(initialClusterState([{ ...known, departedAt: startOfTime + hour }]));
+    const ahead = clusterStates([{ ...known, departedAt: startOfTime + hour }]);
     assert.deepEqual(departedOf(ahead.look({})), { [a]: 0 });
   });
 

@@ -38,16 +38,9 @@ export interface ClusterInput {
 type Holding = Pick<FoundServer, 'holderIdentity' | 'heldAt' | 'acquired'>;
 
 export interface ClusterState {
-  /** Sorted by ID. */
+  /** Sorted by ID, with those that are listed by hand. */
   readonly servers: readonly FoundServer[];
-  /** Of servers that are listed by hand, by their ID. */
-  readonly listed: ReadonlyMap<string, Holding & Pick<FoundServer, 'hostname'>>;
   readonly warnings: readonly string[];
-}
-
-/** @param servers those of an earlier run: they stay until Leases and endpoints have been listed */
-export function initialClusterState(servers: readonly FoundServer[]): ClusterState {
-  return { servers, listed: new Map(), warnings: [] };
 }
 
 /** What the steps of one look share. */
@@ -61,12 +54,12 @@ interface Look extends ClusterInput {
 }
 
 /**
- * The servers of the cluster, from Leases, endpoints and the previous state. Pure.
+ * The servers of the cluster, from Leases, endpoints and what was there before. Pure.
  *
  * A server stays while a Lease or an endpoint names it, and after that while it can be read. A server with a new ID at
  * the same address replaces it as soon as that one has been read.
  */
-export function nextClusterState(previous: ClusterState, input: ClusterInput): ClusterState {
+export function nextClusterState(previous: readonly FoundServer[], input: ClusterInput): ClusterState {
   const { now, isReadable } = input;
   const held = (input.leases ?? []).filter(({ holderIdentity }) => holderIdentity !== '');
   // The name becomes the ID of a server, and a router refuses a snapshot with one invalid ID.
@@ -75,7 +68,7 @@ export function nextClusterState(previous: ClusterState, input: ClusterInput): C
     held.filter(({ id }) => !isDns1123Subdomain(id)),
   ];
   const standings = new Map(leases.map((lease) => [lease.id, leaseStanding(lease, leases, now)]));
-  const before = new Map(previous.servers.map((server) => [server.id, server]));
+  const before = new Map(previous.map((server) => [server.id, server]));
   const credible = leases
     .filter(
       ({ id }) =>
@@ -87,11 +80,12 @@ export function nextClusterState(previous: ClusterState, input: ClusterInput): C
   const owners = new Map(owned.owners);
   const named = leasedServers(look, owned);
   for (const server of endpointServers(look, owners, named)) named.set(server.id, { server, firm: true });
+  const listed = listedServers(look, owned.listedIds);
 
-  const servers: FoundServer[] = [];
+  const servers = [...listed];
   for (const id of new Set([...named.keys(), ...before.keys()])) {
     const server = named.get(id)?.server ?? before.get(id);
-    if (server === undefined || input.listed.some((listed) => listed.id === id)) continue;
+    if (server === undefined || listed.some((each) => each.id === id)) continue;
     const candidates = named.has(id) ? [] : replacing(server, look, { ...owned, owners }, named);
     const isReplaced = candidates.some((other) => other !== id && isReadable(other) === true);
     const standing = isReplaced ? undefined : standingOf(id, named.get(id)?.firm === true, look);
@@ -101,7 +95,6 @@ export function nextClusterState(previous: ClusterState, input: ClusterInput): C
   }
   return {
     servers: servers.sort((one, other) => (one.id < other.id ? -1 : 1)),
-    listed: ofListedServers(look, owned.listedIds, previous.listed),
     warnings: [
       ...misnamed.map(({ id }) => `identity Lease ${quoted(id)} is left out: its name is no DNS subdomain`),
       ...unmatched(look, owned),
@@ -109,19 +102,17 @@ export function nextClusterState(previous: ClusterState, input: ClusterInput): C
   };
 }
 
-function ofListedServers(
-  look: Look,
-  listedIds: ReadonlyMap<string, string>,
-  before: ClusterState['listed'],
-): ClusterState['listed'] {
-  const listed = new Map<string, Holding & Pick<FoundServer, 'hostname'>>();
-  for (const lease of look.credible) {
-    const listedId = listedIds.get(lease.id);
+/** They stay as they are listed; who holds their Lease shows when another process runs them. */
+function listedServers(look: Look, listedIds: ReadonlyMap<string, string>): readonly FoundServer[] {
+  return look.listed.map((server) => {
     // The most credible one comes first.
-    if (listedId === undefined || listed.has(listedId)) continue;
-    listed.set(listedId, { hostname: lease.hostname, ...holding(lease, before.get(listedId), look) });
-  }
-  return listed;
+    const lease = look.credible.find(({ id }) => listedIds.get(id) === server.id);
+    return {
+      ...server,
+      hostname: server.hostname ?? lease?.hostname,
+      ...(lease && holding(lease, look.before.get(server.id), look)),
+    };
+  });
 }
 
 function unmatched(

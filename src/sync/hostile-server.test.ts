@@ -24,9 +24,14 @@ async function round(said: Readonly<Record<string, FakeResponse>>, previous?: Sn
   ];
   const connection = scriptedWatch();
   connection.list = (path) => fakeServer({ ...good, ...said }).get(path, 'application/json');
-  const clusterSource = createClusterSource({ connection, listed: servers, clock: systemClock });
+  const clusterSource = createClusterSource({
+    connection,
+    documentsOf: ({ id }) => servers.find((server) => server.id === id)?.documents,
+    listed: servers,
+    clock: systemClock,
+  });
   const { snapshot, warnings } = await runOnce(
-    { servers, clusterSource, targets: [], previous },
+    { clusterSource, targets: [], previous },
     new AbortController().signal,
   );
   return { snapshot, warnings, entry: (id: string) => snapshot?.servers.find((server) => server.id === id) };

@@ -18,19 +18,17 @@ const responses = classicResponses({ v1: ['pods'] });
 
 function setUp(servers: Readonly<Record<string, FakeServer>>) {
   const clock = manualClock();
-  const readers = createServerReaders(
-    Object.entries(servers).map(([id, documents]) => ({ id, documents })),
-    {
-      clock,
-      timing: {
-        ...defaultTiming,
-        readTimeout: 60_000,
-        concurrentServers: 2,
-        concurrentDocuments: 4,
-        readBackOff: { initialMilliseconds: 1000, maximumMilliseconds: 4000 },
-      },
+  const readers = createServerReaders({
+    clock,
+    timing: {
+      ...defaultTiming,
+      readTimeout: 60_000,
+      concurrentServers: 2,
+      concurrentDocuments: 4,
+      readBackOff: { initialMilliseconds: 1000, maximumMilliseconds: 4000 },
     },
-  );
+  });
+  readers.follow(Object.entries(servers).map(([id, documents]) => ({ id, documents })));
   return { clock, readers, signal: new AbortController().signal };
 }
 

@@ -62,11 +62,11 @@ const readinessTimeout = 1_000;
 const lostFor = 60_000;
 
 /** Reads servers, round after round. A slow or failing server does not delay the others. */
-export function createServerReaders(servers: readonly ReadableServer[], options: ServerReadersOptions) {
+export function createServerReaders(options: ServerReadersOptions) {
   const { clock, timing } = options;
   const limit = createLimiter(timing.concurrentServers);
   const latest = new Map<string, ServerReading>();
-  const states = new Map(servers.map((server) => [server.id, newState(server)]));
+  const states = new Map<string, ReaderState>();
   /** Whether a server that was lost has said something since the last round. */
   let hasNews = false;
   /** Rounds that have ended before their reads. */

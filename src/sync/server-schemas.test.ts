@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { type TestContext, test } from 'node:test';
+import { clusterOf } from '../../test/support/cluster-states.ts';
 import {
   aggregatedResponse,
   type FakeServer,
@@ -97,7 +98,9 @@ function setUp(served: Readonly<Record<string, Served>>, options: Partial<SyncPa
   const clock = manualClock();
   const servers = new Map(Object.entries(served).map(([id, each]) => [id, fakeServer(responsesOf(each))]));
   const context = createRoundContext({
-    servers: [...servers].map(([id, documents]) => ({ id, documents, address: `${id}.example.com:6443` })),
+    clusterSource: clusterOf(
+      [...servers].map(([id, documents]) => ({ id, documents, address: `${id}.example.com:6443` })),
+    ),
     targets: [],
     clock,
     ...options,

@@ -198,10 +198,8 @@ const timing = {
 
 function setUp(documents: FakeServer) {
   const clock = manualClock();
-  const readers = createServerReaders([{ id: 'a', documents }], {
-    clock,
-    timing,
-  });
+  const readers = createServerReaders({ clock, timing });
+  readers.follow([{ id: 'a', documents }]);
   const { signal } = new AbortController();
   const read = async (): Promise<ServedSet> => {
     const reading = (await readers.round(signal, undefined)).get('a');
@@ -306,14 +304,17 @@ test('documents that have not changed since an earlier run are not read', async 
     clock: manualClock(),
     timing,
   };
-  const readings = await createServerReaders([{ id: 'a', documents }], options).round(signal, undefined);
+  const first = createServerReaders(options);
+  first.follow([{ id: 'a', documents }]);
+  const readings = await first.round(signal, undefined);
   const { snapshot } = await buildSnapshot({
     servers: [{ id: 'a' }],
     readings,
     clusterObjects: { apiServices: [], customResourceGroups: [], warnings: [] },
     now: Date.UTC(2026, 0, 31),
   });
-  const next = createServerReaders([{ id: 'a', documents }], { ...options, previous: snapshot });
+  const next = createServerReaders({ ...options, previous: snapshot });
+  next.follow([{ id: 'a', documents }]);
   const reading = (await next.round(signal, undefined)).get('a');
   assert.deepEqual(reading?.ok === true && reading.set.storageVersionHashes, {
     'apps.deployments': hashOfV1,

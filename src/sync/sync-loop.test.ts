@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { clusterOf } from '../../test/support/cluster-states.ts';
 import { eventually } from '../../test/support/eventually.ts';
 import {
   aggregatedResponse,
@@ -39,11 +40,13 @@ function recordingTarget(response: () => DeliveryResult = () => ({ kind: 'accept
 
 function optionsFor(servers: Readonly<Record<string, FakeServer>>, rest: Partial<SyncParts>): SyncParts {
   return {
-    servers: Object.entries(servers).map(([id, documents]) => ({
-      id,
-      address: `${id}.example.com:6443`,
-      documents,
-    })),
+    clusterSource: clusterOf(
+      Object.entries(servers).map(([id, documents]) => ({
+        id,
+        address: `${id}.example.com:6443`,
+        documents,
+      })),
+    ),
     targets: [],
     ...rest,
   };
@@ -274,16 +277,11 @@ test('one round overtakes a router that holds a higher generation', async () => 
 });
 
 test('a target that throws is a failed delivery, and the other targets get the snapshot', async () => {
-  const { ok, deliveries } = await runOnce(
-    {
-      servers: [{ id: 'x', address: 'x:6443', documents: fakeServer(classicResponses({ v1: ['pods'] })) }],
-      targets: [
-        { name: 'one', put: async () => assert.fail('a bug') },
-        { name: 'other', put: async () => ({ kind: 'accepted' }) },
-      ],
-    },
-    new AbortController().signal,
-  );
+  const targets: SyncParts['targets'] = [
+    { name: 'one', put: async () => assert.fail('a bug') },
+    { name: 'other', put: async () => ({ kind: 'accepted' }) },
+  ];
+  const { ok, deliveries } = await runOnce(optionsFor({ a: fakeServer(older) }, { targets }), never);
   assert.equal(ok, false);
   assert.deepEqual(deliveries, [
     { target: 'one', result: { kind: 'unreachable', message: 'a bug' } },
@@ -298,11 +296,7 @@ test('a group version that /apis does not list stays from one run to the next wh
     [path]: classicResponses({ 'batch/v1beta1': ['cronjobs'] })[path] ?? {},
     '/openapi/v3': { paths: { 'apis/batch/v1beta1': { serverRelativeURL: `/openapi/v3${path}?hash=1` } } },
   });
-  const once = (previous?: Snapshot) =>
-    runOnce(
-      { servers: [{ id: 'x', address: 'x:6443', documents }], targets: [], previous },
-      new AbortController().signal,
-    );
+  const once = (previous?: Snapshot) => runOnce(optionsFor({ x: documents }, { previous }), never);
   const before = await once();
   documents.responses.set('/openapi/v3', refusesConnections);
   const { snapshot } = await once(before.snapshot);
@@ -318,12 +312,17 @@ test('custom resources stay known from one run to the next while no server that 
       items: [{ metadata: { name: 'x' }, spec: { group: 'example.com', versions: [{ name: 'v1' }] } }],
     },
   });
-  const servers = [{ id: 'x', address: 'x:6443', documents }];
+  const servers = [{ id: 'x', address: 'x:6443' }];
   const signal = new AbortController().signal;
   const before = scriptedWatch();
   before.list = (path) => documents.get(path, 'application/json');
-  const listed = createClusterSource({ connection: before, listed: servers, clock: systemClock });
-  const { snapshot: previous } = await runOnce({ servers, clusterSource: listed, targets: [] }, signal);
+  const listed = createClusterSource({
+    connection: before,
+    documentsOf: () => documents,
+    listed: servers,
+    clock: systemClock,
+  });
+  const { snapshot: previous } = await runOnce({ clusterSource: listed, targets: [] }, signal);
   assert.deepEqual(previous?.customResourceGroups, [{ group: 'example.com', version: 'v1' }]);
 
   // The next run watches through an API server that starts: before 1.23 it says that it serves nothing.
@@ -331,11 +330,12 @@ test('custom resources stay known from one run to the next while no server that 
   connection.list = () => plainNotFound;
   const clusterSource = createClusterSource({
     connection,
-    finding: { servingNames: async () => [], documentsOf: () => documents, previous },
+    documentsOf: () => documents,
+    finding: { servingNames: async () => [], previous },
     listed: servers,
     clock: systemClock,
   });
-  const { snapshot, ok, warnings } = await runOnce({ servers, clusterSource, previous, targets: [] }, signal);
+  const { snapshot, ok, warnings } = await runOnce({ clusterSource, previous, targets: [] }, signal);
   assert.deepEqual(snapshot?.customResourceGroups, [{ group: 'example.com', version: 'v1' }]);
   assert.deepEqual([ok, warnings], [true, []]);
 });
@@ -344,7 +344,7 @@ test('an APIService that is left out is told of whatever else cannot be read, an
   const services = '/apis/apiregistration.k8s.io/v1/apiservices';
   const odd = { metadata: { name: 'odd' }, spec: { group: 'Odd Group', version: 'v1' } };
   const documents = fakeServer(classicResponses({ v1: ['pods'] }));
-  const servers = [{ id: 'x', address: 'x:6443', documents }];
+  const servers = [{ id: 'x', address: 'x:6443' }];
   const forbidden = () => jsonDocument({ kind: 'Status', code: 403 }, 403);
   const signal = new AbortController().signal;
   const others = [forbidden, () => plainNotFound];
@@ -353,11 +353,12 @@ test('an APIService that is left out is told of whatever else cannot be read, an
     connection.list = (path) => (path.startsWith(services) ? listResponse([odd]) : other());
     const clusterSource = createClusterSource({
       connection,
-      finding: { servingNames: async () => [], documentsOf: () => documents },
+      documentsOf: () => documents,
+      finding: { servingNames: async () => [] },
       listed: servers,
       clock: systemClock,
     });
-    const { warnings } = await runOnce({ servers, clusterSource, targets: [] }, signal);
+    const { warnings } = await runOnce({ clusterSource, targets: [] }, signal);
     assert.equal(warnings.join('\n').split('is left out').length, 2, warnings.join('\n'));
   }
 });

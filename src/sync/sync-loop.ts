@@ -19,14 +19,13 @@ import {
 } from './deliver.ts';
 import { createSchemaReader } from './schemas.ts';
 import { createServerReaders } from './server-readers.ts';
-import { type ClusterObjects, sharedGroupVersions } from './shared-objects.ts';
+import { sharedGroupVersions } from './shared-objects.ts';
 import type { ServerReading, SyncObserver, SyncServer } from './sync-server.ts';
 import { defaultTiming, type SyncTiming } from './timing.ts';
 
 /** What a sync job works with: open connections, keys, and everything that tests replace. */
 export interface SyncParts {
-  readonly servers: readonly SyncServer[];
-  readonly clusterSource?: ClusterSource | undefined;
+  readonly clusterSource: ClusterSource;
   readonly targets: readonly SnapshotTarget[];
   readonly signingKey?: SigningKey | undefined;
   /** The last snapshot of an earlier run, with the known resources and the generation to start from. */
@@ -50,7 +49,7 @@ export function createRoundContext(parts: SyncParts) {
   };
   return {
     options,
-    readers: createServerReaders(options.servers, options),
+    readers: createServerReaders(options),
     schemas: createSchemaReader({
       clock: options.clock,
       always: options.alwaysReadsSchemas,
@@ -146,9 +145,7 @@ export function createSyncLoop(given: SyncParts): SyncLoop {
 
   async function rounds(signal: AbortSignal): Promise<void> {
     // A first snapshot without servers that are found a moment later would remove their routes.
-    if (options.clusterSource !== undefined) {
-      await waitAtMost(options.clusterSource.ready(signal), timing.longestWait, clock, signal);
-    }
+    await waitAtMost(options.clusterSource.ready(signal), timing.longestWait, clock, signal);
     let reads = true;
     let isOwed = false;
     while (!signal.aborted) {
@@ -227,7 +224,7 @@ export function createSyncLoop(given: SyncParts): SyncLoop {
       const onChange = () => void onClusterChange(signal);
       options.advertised?.onChange(onChange);
       await Promise.all([
-        options.clusterSource?.run(signal, onChange),
+        options.clusterSource.run(signal, onChange),
         rounds(signal),
         ...targets.map((target) => target.run(signal)),
       ]);
@@ -237,7 +234,7 @@ export function createSyncLoop(given: SyncParts): SyncLoop {
       generation: isPublished ? known?.metadata.generation : undefined,
       lastRoundAt: last?.endedAt,
       lastReadAt,
-      servers: (last?.outcome.servers ?? options.servers).map(({ id, departedAt }) => {
+      servers: (last?.outcome.servers ?? []).map(({ id, departedAt }) => {
         const failure = failureOf(last?.outcome, id);
         if (failure === undefined) return { id, failure, state: 'current' };
         if (!known?.servers.some((server) => server.id === id)) return { id, failure, state: 'unknown' };
@@ -305,14 +302,14 @@ export async function runOnce(given: SyncParts, signal: AbortSignal): Promise<Sy
 }
 
 async function oneRound(context: RoundContext, signal: AbortSignal): Promise<RoundOutcome> {
-  const { clusterSource, previous, servers: listed } = context.options;
+  const { clusterSource, previous } = context.options;
   const over = new AbortController();
   const either = AbortSignal.any([signal, over.signal]);
-  const watching = clusterSource?.run(either);
+  const watching = clusterSource.run(either);
   try {
-    await clusterSource?.ready(either);
+    await clusterSource.ready(either);
     const first = await runRound(context, previous, undefined, true, signal);
-    const found = first.servers.filter(({ id }) => !listed.some((server) => server.id === id));
+    const found = first.servers.filter(({ addressSource }) => addressSource !== 'listed');
     if (found.every(({ id }) => first.readings.get(id)?.ok === true)) return first;
     // A server that nothing names departs only after a failed read: the second round uses the readings of the first.
     return await runRound(context, previous, undefined, true, signal);
@@ -364,11 +361,10 @@ export async function runRound(
   signal: AbortSignal,
 ): Promise<RoundOutcome> {
   const { options, readers } = context;
-  const view = options.clusterSource?.look((id) => readers.reading(id)?.ok);
-  const servers = view?.servers ?? options.servers;
+  const view = options.clusterSource.look((id) => readers.reading(id)?.ok);
+  const { servers, objects: clusterObjects } = view;
   readers.follow(servers);
   const readings = await readers.round(signal, longestWait);
-  const clusterObjects = view?.objects ?? nothingRead;
   const schemas = await context.schemas.read({
     servers,
     readings,
@@ -393,12 +389,12 @@ export async function runRound(
     schemas: schemas.byServer,
     previous,
     now: options.clock.now(),
-    storageVersions: view?.storageVersions,
-    decodableVersions: view?.decodableVersions,
+    storageVersions: view.storageVersions,
+    decodableVersions: view.decodableVersions,
     cluster: options.cluster,
   });
   const warnings = [
-    ...(view?.warnings ?? []),
+    ...view.warnings,
     ...(advertised?.warnings ?? []),
     ...schemas.warnings,
     ...output.warnings,
@@ -407,13 +403,11 @@ export async function runRound(
     ...output,
     servers,
     readings,
-    isWhole: view?.isWhole ?? true,
+    isWhole: view.isWhole,
     moreSchemas: schemas.more,
     warnings,
   };
 }
-
-const nothingRead: ClusterObjects = { apiServices: undefined, customResourceGroups: undefined, warnings: [] };
 
 /**
  * As `buildSnapshot`, and checked as routers check it: they refuse a snapshot with any error. What a server says is checked

@@ -17,6 +17,8 @@ export interface Acquisition {
 
 export interface ServerDescription
   extends Pick<SnapshotServer, 'id' | 'address' | 'url' | 'addressSource' | 'serverName' | 'hostname'> {
+  /** `https://host:port` to read it at, if its address for routers leads to a router in front of it. */
+  readonly readFrom?: string | undefined;
   /** When its process acquired its Lease, by its own clock, as all who watch Leases read it. */
   readonly acquired?: Acquisition | undefined;
   /** When it departed, milliseconds since the epoch; it may come back. */

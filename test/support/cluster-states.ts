@@ -1,6 +1,8 @@
+import type { ClusterSource } from '../../src/sync/cluster-source.ts';
 import type { ClusterInput } from '../../src/sync/cluster-state.ts';
-import { type ClusterState, initialClusterState, nextClusterState } from '../../src/sync/cluster-state.ts';
+import { type ClusterState, type FoundServer, nextClusterState } from '../../src/sync/cluster-state.ts';
 import type { IdentityLease } from '../../src/sync/leases.ts';
+import type { SyncServer } from '../../src/sync/sync-server.ts';
 import { defaultTiming } from '../../src/sync/timing.ts';
 
 export const startOfTime = Date.UTC(2026, 0, 31);
@@ -30,12 +32,12 @@ export interface Look extends Partial<Omit<ClusterInput, 'isReadable' | 'endpoin
 }
 
 /** Looks at a cluster again and again. */
-export function clusterStates(state: ClusterState = initialClusterState([])) {
-  let current = state;
+export function clusterStates(known: readonly FoundServer[] = []) {
+  let current: ClusterState = { servers: known, warnings: [] };
   return {
     look(given: Look): ClusterState {
       const { at = 0, endpoints = [], endpointNames = {}, readable = {}, ...rest } = given;
-      current = nextClusterState(current, {
+      current = nextClusterState(current.servers, {
         listed: [],
         leases: [],
         hasStorageVersions: () => false,
@@ -56,4 +58,21 @@ export function clusterStates(state: ClusterState = initialClusterState([])) {
 /** `id@address` of each server. */
 export function placesOf({ servers }: ClusterState): string[] {
   return servers.map(({ id, address, url }) => `${id}@${address ?? url ?? 'nowhere'}`);
+}
+
+/** A cluster of these servers, of which nothing else is known. */
+export function clusterOf(servers: readonly SyncServer[]): ClusterSource {
+  const objects = { apiServices: undefined, customResourceGroups: undefined, warnings: [] };
+  return {
+    run: async () => {},
+    ready: async () => {},
+    look: () => ({
+      servers: [...servers],
+      objects,
+      storageVersions: new Map(),
+      decodableVersions: new Map(),
+      isWhole: true,
+      warnings: [],
+    }),
+  };
 }

@@ -3,7 +3,7 @@ import type { FlagOf } from '../../node/configuration/setting.ts';
 import { isBearerToken } from '../../runtime/bearer-token.ts';
 import { errorMessage } from '../../runtime/errors.ts';
 import { signingKeyOf } from '../../snapshot/signing/seal.ts';
-import type { ListedServer, SyncOptions } from '../../sync/node/run-sync.ts';
+import type { SyncOptions } from '../../sync/node/run-sync.ts';
 import { CertificateFiles } from '../settings/certificate-files.ts';
 import { readGiven } from '../settings/configuration-file.ts';
 import { type RawFlags, Settings } from '../settings/read-settings.ts';
@@ -18,7 +18,7 @@ export interface OfflineSync {
   readonly kind: 'offline';
   readonly folder: string;
   readonly file: { readonly file: string; readonly unsigned: boolean };
-  readonly servers: readonly ListedServer[];
+  readonly servers: SyncOptions['servers'];
   readonly signingKey: JWK | undefined;
   readonly cluster: string | undefined;
 }

@@ -4,10 +4,11 @@ import { eventually } from '../../../test/support/eventually.ts';
 import { exampleCluster } from '../../../test/support/example-cluster.ts';
 import type { Snapshot } from '../../snapshot/format/schema.ts';
 import { createSyncLoop, runOnce, type SyncParts } from '../sync-loop.ts';
+import type { ServerDescription } from '../sync-server.ts';
 import type { SyncTiming } from '../timing.ts';
 import { ApiClient } from './api-client.ts';
 import { loadClusterAccess } from './cluster-access.ts';
-import { type ListedServer, openServers } from './run-sync.ts';
+import { openCluster } from './run-sync.ts';
 
 const { signal } = new AbortController();
 const soon = { initialMilliseconds: 5, maximumMilliseconds: 20 };
@@ -16,18 +17,14 @@ const timing: SyncParts['timing'] = { interval: 20, settle: 5, longestWait: 500,
 async function opened(
   context: TestContext,
   kubeconfig: string,
-  servers: readonly ListedServer[] = [],
+  servers: readonly ServerDescription[] = [],
   given: Partial<SyncTiming> = {},
 ) {
   const access = await loadClusterAccess({ kubeconfig });
   const client = new ApiClient(access);
   context.after(() => client.close());
-  const apiServers = openServers(client, { servers }, access, undefined);
   const timing = { watchBackOff: soon, departure: 100, ...given };
-  return {
-    servers: apiServers.listed,
-    source: (previous: Snapshot | undefined) => apiServers.source(previous, timing),
-  };
+  return (previous: Snapshot | undefined) => openCluster(client, { servers, previous, timing }, access);
 }
 
 /** Runs the sync job until the test is over. */
@@ -38,14 +35,13 @@ async function syncing(
     servers = [],
     previous,
     grace,
-  }: { servers?: readonly ListedServer[]; previous?: Snapshot; grace?: number } = {},
+  }: { servers?: readonly ServerDescription[]; previous?: Snapshot; grace?: number } = {},
 ) {
   const given = grace === undefined ? {} : { grace };
-  const cluster = await opened(context, kubeconfig, servers, given);
+  const sourceAfter = await opened(context, kubeconfig, servers, given);
   const taken: Snapshot[] = [];
   const loop = createSyncLoop({
-    servers: cluster.servers,
-    clusterSource: cluster.source(previous),
+    clusterSource: sourceAfter(previous),
     previous,
     targets: [
       {
@@ -275,8 +271,8 @@ test('one round lists everything, reads everyone, and leaves nothing open', asyn
   const a = await cluster.start('cp-a', '1.26', { advertiseAddress: '' });
   const b = await cluster.start('cp-b', '1.36');
   cluster.setEndpoints([a]);
-  const job = await opened(context, await cluster.kubeconfig(b.url));
-  const once = { servers: job.servers, clusterSource: job.source(undefined), targets: [], timing };
+  const sourceAfter = await opened(context, await cluster.kubeconfig(b.url));
+  const once = { clusterSource: sourceAfter(undefined), targets: [], timing };
   const { ok, snapshot, warnings } = await runOnce(once, signal);
   assert.deepEqual(warnings, []);
   assert.equal(ok, true);
@@ -287,10 +283,7 @@ test('one round lists everything, reads everyone, and leaves nothing open', asyn
 
   await Promise.all([cluster.kill(a), cluster.kill(b)]);
   const gone = await opened(context, await cluster.kubeconfig(b.url));
-  const failed = await runOnce(
-    { ...once, servers: gone.servers, clusterSource: gone.source(undefined) },
-    signal,
-  );
+  const failed = await runOnce({ ...once, clusterSource: gone(undefined) }, signal);
   assert.equal(failed.ok, false);
 });
 
@@ -301,10 +294,8 @@ test('in single rounds, a server that left is departed, is no error, and is remo
   const kubeconfig = await cluster.kubeconfig(a.url);
   const once = async (previous: Snapshot | undefined, grace?: number) => {
     const given = { departure: 0, ...(grace === undefined ? {} : { grace }) };
-    const job = await opened(context, kubeconfig, [], given);
-    const clusterSource = job.source(previous);
-    const options = { servers: job.servers, clusterSource, previous, targets: [], timing };
-    return runOnce(options, signal);
+    const sourceAfter = await opened(context, kubeconfig, [], given);
+    return runOnce({ clusterSource: sourceAfter(previous), previous, targets: [], timing }, signal);
   };
   const before = await once(undefined);
   await cluster.close(b);

@@ -7,5 +7,5 @@ export type { ServerDescription, ServerReading, SyncObserver } from '../sync-ser
 export type { SyncTiming } from '../timing.ts';
 export { ClusterAccessError, type ClusterAccessOptions } from './cluster-access.ts';
 export { type SnapshotFromFolderOptions, snapshotFromFolder } from './recording.ts';
-export { type ListedServer, type RouterTarget, runSync, type SyncOptions, syncOnce } from './run-sync.ts';
+export { type RouterTarget, runSync, type SyncOptions, syncOnce } from './run-sync.ts';
 export type { FileTargetOptions } from './targets.ts';

@@ -4,7 +4,7 @@ import { eventually } from '../../../test/support/eventually.ts';
 import { exampleCluster } from '../../../test/support/example-cluster.ts';
 import { ApiClient } from './api-client.ts';
 import { loadClusterAccess } from './cluster-access.ts';
-import { openServers } from './run-sync.ts';
+import { openCluster } from './run-sync.ts';
 
 const soon = { initialMilliseconds: 5, maximumMilliseconds: 20 };
 
@@ -31,10 +31,8 @@ test('the certificate authorities of a kubeconfig count for other servers, too, 
     },
   });
   context.after(() => client.close());
-  const listed = { servers: [{ id: serverId, address: `127.0.0.1:${port}` }] };
-  const source = openServers(client, listed, access, undefined).source(undefined, {
-    watchBackOff: soon,
-  });
+  const servers = [{ id: serverId, address: `127.0.0.1:${port}` }];
+  const source = openCluster(client, { servers, timing: { watchBackOff: soon } }, access);
   source.look(() => true);
   isRotated = true;
   running(context, (signal) => source.run(signal));

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { clusterOf } from '../../../test/support/cluster-states.ts';
 import {
   classicResponses,
   fakeServer,
@@ -88,10 +89,8 @@ test('a group version that /apis does not list is recorded when the OpenAPI inde
   });
   const folder = join(await temporaryDirectory(context), 'recording');
   const recording = await openRecording(folder);
-  await runOnce(
-    { servers: [{ id: 'a', documents: recording.ofServer('a', documents) }], targets: [] },
-    signal,
-  );
+  const clusterSource = clusterOf([{ id: 'a', documents: recording.ofServer('a', documents) }]);
+  await runOnce({ clusterSource, targets: [] }, signal);
   const { readings } = await snapshotFromFolder(folder);
   const reading = readings.get('a');
   assert.ok(reading?.ok, JSON.stringify(reading));

@@ -183,15 +183,17 @@ export async function snapshotFromFolder(
   }
   const { now, cluster, alwaysReadsSchemas } = options;
   const clock = { ...systemClock, ...(now === undefined ? {} : { now: () => now }) };
-  const listed = servers.map((id) => ({
-    ...describeServer(id, options.servers?.[id]),
-    documents: replayed([join(folder, id), folder]),
-  }));
+  const documents = new Map(servers.map((id) => [id, replayed([join(folder, id), folder])]));
   const connection = replayedCluster([folder, ...servers.map((id) => join(folder, id))]);
+  const listed = servers.map((id) => describeServer(id, options.servers?.[id]));
   return runOnce(
     {
-      servers: listed,
-      clusterSource: createClusterSource({ connection, listed, clock }),
+      clusterSource: createClusterSource({
+        connection,
+        documentsOf: ({ id }) => documents.get(id),
+        listed,
+        clock,
+      }),
       targets: (options.files ?? []).map(fileTarget),
       signingKey: options.signingKey === undefined ? undefined : signingKeyOf(options.signingKey),
       alwaysReadsSchemas,

@@ -3,25 +3,18 @@ import type { HttpsServer } from '../../node/destinations/https-client.ts';
 import { silentLogger } from '../../runtime/logger.ts';
 import { systemClock } from '../../runtime/time.ts';
 import { addressOf } from '../../snapshot/addresses/addresses.ts';
-import type { Snapshot } from '../../snapshot/format/schema.ts';
 import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';
 import { publicHalfOf, signingKeyOf } from '../../snapshot/signing/seal.ts';
 import { createAdvertisedAddresses } from '../advertised-addresses.ts';
 import { type ClusterSource, createClusterSource } from '../cluster-source.ts';
 import type { SnapshotTarget } from '../deliver.ts';
-import type { ServerDocuments } from '../server-documents.ts';
 import { createSyncLoop, runOnce, type SyncLoop, type SyncOnceResult, type SyncParts } from '../sync-loop.ts';
-import type { ServerDescription, SyncServer } from '../sync-server.ts';
+import type { ServerDescription } from '../sync-server.ts';
 import type { SyncTiming } from '../timing.ts';
 import { ApiClient, apiServerName, type Endpoint } from './api-client.ts';
 import { type ClusterAccess, type ClusterAccessOptions, loadClusterAccess } from './cluster-access.ts';
 import { openRecording, type Recording } from './recording.ts';
 import { type FileTargetOptions, fileTarget, httpsTarget, previousSnapshot } from './targets.ts';
-
-export interface ListedServer extends ServerDescription {
-  /** `https://host:port` to read it at, if its address for routers leads to a router in front of it. */
-  readonly readFrom?: string | undefined;
-}
 
 export interface RouterTarget {
   /** `https://host:port`; of a Worker, the address it is deployed at. */
@@ -43,7 +36,7 @@ export interface LocalApiServer extends Endpoint {
 export interface SyncOptions
   extends Pick<SyncParts, 'cluster' | 'previous' | 'timing' | 'observer' | 'logger'> {
   /** Listed by hand. With `kubernetes` it may be empty. */
-  readonly servers: readonly ListedServer[];
+  readonly servers: readonly ServerDescription[];
   /**
    * Finds servers with this kubeconfig, and reads them with its credentials. `certificateAuthorities` are then those of
    * servers at their own addresses, and `clientCertificate` is for routers only. Each defaults to that of the kubeconfig.
@@ -218,10 +211,8 @@ async function openSync(
     via: options.via,
     userAgent: options.via === undefined ? 'mixed-version-proxy-sync' : undefined,
   });
-  const servers = openServers(client, given, access, recording);
   const parts: SyncParts = {
-    servers: servers.listed,
-    clusterSource: servers.source(previous, timing),
+    clusterSource: openCluster(client, { ...given, previous, timing }, access, recording),
     targets: allTargets,
     signingKey,
     previous,
@@ -242,22 +233,22 @@ async function openSync(
   };
 }
 
-/** The API servers of a cluster: listed by hand, found, and the one behind the router. */
-export function openServers(
+/** The API servers of a cluster: listed by hand, or found with a kubeconfig, and what they share. */
+export function openCluster(
   client: ApiClient,
-  given: Pick<SyncOptions, 'servers' | 'certificateAuthorities' | 'local'>,
+  given: Pick<SyncOptions, 'servers' | 'certificateAuthorities' | 'local' | 'previous' | 'timing'>,
   access: ClusterAccess | undefined,
-  recording: Recording | undefined,
-) {
-  const { certificateAuthorities, local } = given;
+  recording?: Recording,
+): ClusterSource {
+  const { certificateAuthorities, local, previous, timing } = given;
   const peerAt = (origin: string, serverName = apiServerName): Endpoint => ({
     origin,
     serverName,
     certificateAuthorities,
   });
-  const documentsAt = (id: string, endpoint: Endpoint): ServerDocuments => {
-    const documents = client.documentsAt(endpoint);
-    return recording?.ofServer(id, documents) ?? documents;
+  const endpointOf = ({ readFrom, url, address, serverName }: ServerDescription): Endpoint | undefined => {
+    const origin = readFrom ?? url ?? (address && `https://${address}`);
+    return origin === undefined ? undefined : peerAt(origin, serverName);
   };
   /**
    * By the ID that it had at the start, or by the address of a Lease that it has got since. An endpoint without a Lease is
@@ -267,47 +258,36 @@ export function openServers(
     const address = hasLease ? addressOf(server) : undefined;
     return server.id === local?.id || (address !== undefined && local?.isAt?.(address) === true);
   };
-  const byHand = given.servers.map(({ readFrom, ...server }) => {
-    const origin = readFrom ?? server.url ?? `https://${server.address}`;
-    return { server, endpoint: peerAt(origin, server.serverName) };
+  let addresses: readonly string[] = [];
+  const connection = client.watching(() => {
+    if (access === undefined) return given.servers.flatMap((server) => endpointOf(server) ?? []);
+    const named = { origin: access.server, serverName: access.serverName };
+    const others = addresses.map((address) => peerAt(`https://${address}`));
+    // The kubeconfig's server may be a router.
+    return local === undefined ? [named, ...others] : [local, ...others, named];
   });
-  const listed = byHand.map(({ server, endpoint }): SyncServer => {
-    return { ...server, addressSource: 'listed', documents: documentsAt(server.id, endpoint) };
-  });
-  return {
-    listed,
-    /** Watches what they share, and finds the others with a kubeconfig. @param previous the snapshot of an earlier run */
-    source(previous: Snapshot | undefined, timing: Partial<SyncTiming> | undefined): ClusterSource {
-      let addresses: readonly string[] = [];
-      const connection = client.watching(() => {
-        if (access === undefined) return byHand.map(({ endpoint }) => endpoint);
-        const named = { origin: access.server, serverName: access.serverName };
-        const others = addresses.map((address) => peerAt(`https://${address}`));
-        // The kubeconfig's server may be a router.
-        return local === undefined ? [named, ...others] : [local, ...others, named];
-      });
-      return createClusterSource({
-        connection: recording?.ofCluster(connection) ?? connection,
-        finding: access && {
-          servingNames: (address, signal) => client.servingNames(peerAt(`https://${address}`), signal),
-          documentsOf: (server) => {
-            const { id, address, url, serverName, holderIdentity } = server;
-            const own = isLocal(server, holderIdentity !== undefined) ? local : undefined;
-            return documentsAt(id, own ?? peerAt(url ?? `https://${address}`, serverName));
-          },
-          previous,
-        },
-        listed,
-        clock: systemClock,
-        timing,
-        onServers: (servers) => {
-          addresses = servers.flatMap((server) =>
-            isLocal(server, server.incarnation !== undefined) ? [] : (addressOf(server) ?? []),
-          );
-          // A recording is over after a round.
-          if (recording === undefined) client.retain(new Set(servers.map(({ documents }) => documents)));
-        },
-      });
+  return createClusterSource({
+    connection: recording?.ofCluster(connection) ?? connection,
+    documentsOf: (server) => {
+      const endpoint = endpointOf(server);
+      if (endpoint === undefined) return undefined;
+      const own = isLocal(server, server.holderIdentity !== undefined) ? local : undefined;
+      const documents = client.documentsAt(own ?? endpoint);
+      return recording?.ofServer(server.id, documents) ?? documents;
     },
-  };
+    listed: given.servers.map((server) => ({ ...server, addressSource: 'listed' })),
+    finding: access && {
+      servingNames: (address, signal) => client.servingNames(peerAt(`https://${address}`), signal),
+      previous,
+    },
+    clock: systemClock,
+    timing,
+    onServers: (servers) => {
+      addresses = servers.flatMap((server) =>
+        isLocal(server, server.incarnation !== undefined) ? [] : (addressOf(server) ?? []),
+      );
+      // A recording is over after a round.
+      if (recording === undefined) client.retain(new Set(servers.map(({ documents }) => documents)));
+    },
+  });
 }

@@ -31,10 +31,10 @@ import { NodeTransport, type ServeConfig } from '../../../src/node/index.ts';
 import { resolveOptions } from '../../../src/proxy/options.ts';
 import { createRouter } from '../../../src/proxy/router.ts';
 import { silentLogger } from '../../../src/runtime/logger.ts';
-import { type ListedServer, syncOnce } from '../../../src/sync/node/index.ts';
+import { type ServerDescription, syncOnce } from '../../../src/sync/node/index.ts';
 export interface Surroundings {
   /** The oldest API server. */
-  readonly apiServer: ListedServer & { readonly url: string };
+  readonly apiServer: ServerDescription & { readonly url: string };
   /** Of a router in front of it: what stands in the snapshot, and where its requests go. */
   readonly serverId: string;
   readonly local: Destination;
