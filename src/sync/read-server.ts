@@ -47,8 +47,6 @@ import { defaultTiming, type SyncTiming } from './timing.ts';
 interface ReadServerOptions {
   readonly signal?: AbortSignal;
   readonly timing?: Partial<Pick<SyncTiming, 'readTimeout' | 'concurrentDocuments'>>;
-  /** Group versions (`batch/v1`) of the last reading; read even if classic discovery does not list them. */
-  readonly knownGroupVersions?: readonly string[];
   /** Reads the versions that the server stores at. Default: the set does not have them. */
   readonly hashReader?: StorageVersionHashReader;
 }
@@ -59,21 +57,20 @@ interface ReadServerOptions {
  */
 export async function readServer(
   documents: ServerDocuments,
-  { signal, timing, knownGroupVersions = [], hashReader }: ReadServerOptions = {},
+  { signal, timing, hashReader }: ReadServerOptions = {},
 ): Promise<ServerReading> {
   const { readTimeout, concurrentDocuments } = { ...defaultTiming, ...timing };
   try {
     return await withReadTimeout(readTimeout, signal, async (deadline) => {
       // Half the time, so that a hanging index delays nothing else.
       const index = readOpenApiIndex(documents, readTimeout / 2, deadline);
-      const request = { documents, concurrentDocuments, knownGroupVersions, index, signal: deadline };
-      const [{ set, resourceLists }, openApi, reported] = await Promise.all([
-        readSet(request),
+      const [set, openApi, reported] = await Promise.all([
+        readSet({ documents, concurrentDocuments, index, signal: deadline }),
         index,
         readVersion(documents, readTimeout / 2, deadline),
       ]);
       const { version } = reported;
-      const complete = await hashReader?.read({ documents, set, resourceLists, version, signal: deadline });
+      const complete = await hashReader?.read({ documents, set, version, signal: deadline });
       return { ok: true, set: complete ?? set, openApi, ...reported };
     });
   } catch (error) {
@@ -86,14 +83,8 @@ export async function readServer(
 interface SetRequest {
   readonly documents: ServerDocuments;
   readonly concurrentDocuments: number;
-  readonly knownGroupVersions: readonly string[];
   readonly index: Promise<OpenApiReading>;
   readonly signal: AbortSignal;
-}
-
-interface ReadSet {
-  readonly set: ServedSet;
-  readonly resourceLists?: ReadonlyMap<string, Classic<'APIResourceList'>>;
 }
 
 /** What documents said, by `/api` and `/apis`: most never change, and servers of one version give the same ones. */
@@ -102,7 +93,7 @@ const indexReadBefore = new WeakMap<ServerDocument, Promise<OpenApiReading>>();
 
 const aggregatedDocument = v.object({ kind: v.literal('APIGroupDiscoveryList') });
 
-async function readSet(request: SetRequest): Promise<ReadSet> {
+async function readSet(request: SetRequest): Promise<ServedSet> {
   const { documents, signal } = request;
   const [api, apis] = await Promise.all([
     documents.get('/api', ownDiscoveryAccept, signal),
@@ -112,10 +103,7 @@ async function readSet(request: SetRequest): Promise<ReadSet> {
   readBefore.set(api, readWith);
   const reading = readWith.get(apis) ?? aggregatedSet(api, apis);
   readWith.set(apis, reading);
-  const set = await reading;
-  if (set !== undefined) return { set };
-  const { groups, resourceLists } = await readClassic(request);
-  return { set: await acceptableSet(groups, createTimeSlice()), resourceLists };
+  return (await reading) ?? acceptableSet(await readClassic(request), createTimeSlice());
 }
 
 /** @returns `undefined` where a document is not in aggregated form @throws {ReadError | DiscoveryDocumentError} */
@@ -212,31 +200,27 @@ async function readVersion(
  * `/apis` can also lack group versions that this server has. A newer server that starts removes the APIServices of group
  * versions that it does not serve itself (kube-aggregator's autoregister controller, seen with 1.33 beside 1.25). The
  * older server makes its own only at its start, and continues to serve them unlisted. So the group versions of the
- * server's OpenAPI v3 index are read too, and those of the last reading, in case the index cannot be read.
+ * server's OpenAPI v3 index are read too.
  *
- * @throws {ReadError | DiscoveryDocumentError} on any error. A listed group version with the server's own 404 is not
- *   served, which is no error; any other failure is one.
+ * @throws {ReadError | DiscoveryDocumentError} on any error, also of the index. A listed group version with the server's
+ *   own 404 is not served, which is no error; any other failure is one.
  */
 async function readClassic({
   documents,
   concurrentDocuments,
-  knownGroupVersions,
   index,
   signal,
-}: SetRequest): Promise<{
-  readonly groups: APIGroupDiscovery[];
-  readonly resourceLists: ReadonlyMap<string, Classic<'APIResourceList'>>;
-}> {
+}: SetRequest): Promise<APIGroupDiscovery[]> {
   const [api, apis, openApi] = await Promise.all([
     getJson(documents, '/api', signal),
     getJson(documents, '/apis', signal),
     index,
   ]);
+  if (openApi.kind === 'failed') {
+    throw new ReadError('Unreachable', `without its OpenAPI v3 index it may serve more: ${openApi.reason}`);
+  }
   const apiVersions = parseClassic('APIVersions', api);
-  const apiGroupList = withGroupVersions(parseClassic('APIGroupList', apis), [
-    ...indexedGroupVersions(openApi),
-    ...knownGroupVersions,
-  ]);
+  const apiGroupList = withGroupVersions(parseClassic('APIGroupList', apis), indexedGroupVersions(openApi));
   const listed = new Set([
     ...apiVersions.versions,
     ...apiGroupList.groups.flatMap(({ name, versions }) =>
@@ -260,10 +244,7 @@ async function readClassic({
   );
   await throwOwnFailure(documents, failures, signal);
   const unavailable = new Set(failures.keys());
-  return {
-    groups: groupsFromClassic({ apiVersions, apiGroupList, apiResourceLists, unavailable }),
-    resourceLists: apiResourceLists,
-  };
+  return groupsFromClassic({ apiVersions, apiGroupList, apiResourceLists, unavailable });
 }
 
 /**
@@ -279,7 +260,7 @@ async function throwOwnFailure(
 ): Promise<void> {
   if (failures.size === 0) return;
   const services = await listObjects(documents, apiServicesPath, signal)
-    .then((list) => apiServicesOf(list.map(parseApiService)).apiServices)
+    .then((list) => apiServicesOf(list?.items.map(parseApiService) ?? []).apiServices)
     .catch(() => []);
   const extensions = sharedGroupVersions(services, []);
   for (const [groupVersion, error] of failures) {

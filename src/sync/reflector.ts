@@ -3,7 +3,7 @@ import { canonicalJson } from '../runtime/canonical-json.ts';
 import { errorMessage } from '../runtime/errors.ts';
 import { backOffDelay, type Clock, waitAtMost } from '../runtime/time.ts';
 import {
-  listObjectsIfServed,
+  listObjects,
   ReadError,
   type WatchConnection,
   withoutQuery,
@@ -89,7 +89,7 @@ export function createReflector<Item>(options: ReflectorOptions<Item>) {
 
   async function list(signal: AbortSignal): Promise<string | undefined> {
     const found = await withReadTimeout(timing.listTimeout, signal, (deadline) =>
-      listObjectsIfServed(connection, path, deadline),
+      listObjects(connection, path, deadline),
     );
     if (found === undefined) return undefined;
     keep(new Map(found.items.map((object) => [objectKey(object), project(object)])));

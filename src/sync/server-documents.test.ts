@@ -103,7 +103,7 @@ test('follows continue tokens to the last page', async () => {
       return jsonDocument(pages[asked.length - 1]);
     },
   };
-  assert.deepEqual(await listObjects(documents, '/apis/g/v1/things', undefined), [1, 2, 3]);
+  assert.deepEqual((await listObjects(documents, '/apis/g/v1/things', undefined))?.items, [1, 2, 3]);
   assert.deepEqual(asked, [
     '/apis/g/v1/things?limit=500',
     '/apis/g/v1/things?limit=500&continue=a%20token%2Fwith%3Dreserved%26characters',

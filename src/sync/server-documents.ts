@@ -187,26 +187,17 @@ interface ObjectList {
   readonly resourceVersion: string;
 }
 
-/** Lists all objects of one kind. @throws {ReadError} if any page cannot be read, also if the continue token has expired */
-export async function listObjects(
-  documents: ServerDocuments,
-  path: string,
-  signal: AbortSignal | undefined,
-): Promise<readonly unknown[]> {
-  const list = await listObjectsIfServed(documents, path, signal);
-  if (list !== undefined) return list.items;
-  throw new ReadError('UnexpectedStatus', `${withoutQuery(path)} returned 404 instead of 200`);
-}
-
 /**
- * As `listObjects`, for a kind that a server may not serve.
+ * Lists all objects of one kind; `undefined` if the server does not serve it.
  *
- * That it does not is no error, and says nothing about the objects: whoever asks keeps those that are known. Another
+ * That is no error, and says nothing about the objects: whoever asks keeps those that are known. Another
  * server may serve the kind, and a server before 1.23 says the same of every kind while it starts; later ones respond with
  * 503 then (k8s.io/apiserver pkg/util/notfoundhandler). client-go keeps its objects too, after any failed list
  * (tools/cache/reflector.go).
+ *
+ * @throws {ReadError} if any page cannot be read, also if the continue token has expired
  */
-export async function listObjectsIfServed(
+export async function listObjects(
   documents: ServerDocuments,
   path: string,
   signal: AbortSignal | undefined,

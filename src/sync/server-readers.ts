@@ -4,7 +4,6 @@ import { readServer } from './read-server.ts';
 import { withReadTimeout } from './server-documents.ts';
 import { createStorageVersionHashReader, type StorageVersionHashReader } from './storage-versions.ts';
 import {
-  groupVersionsOf,
   lastKnown,
   type SeenStart,
   type ServerReading,
@@ -29,8 +28,6 @@ interface ReaderState {
   underWay: Promise<void> | undefined;
   drop: AbortController;
   failures: number;
-  /** Those of the last successful reading, at first of an earlier run. */
-  knownGroupVersions: readonly string[];
   readonly hashReader: StorageVersionHashReader;
   /** By the monotonic clock, so that a clock that is set back delays no read. */
   dueAt: number;
@@ -80,7 +77,6 @@ export function createServerReaders(options: ServerReadersOptions) {
       underWay: undefined,
       drop: new AbortController(),
       failures: 0,
-      knownGroupVersions: groupVersionsOf(previous?.set ?? {}),
       hashReader: createStorageVersionHashReader(clock, previous, timing.concurrentDocuments),
       dueAt: -Infinity,
       lost: undefined,
@@ -124,12 +120,7 @@ export function createServerReaders(options: ServerReadersOptions) {
   }
 
   function readDocuments(state: ReaderState, signal: AbortSignal): Promise<ServerReading> {
-    return readServer(state.server.documents, {
-      signal,
-      timing,
-      knownGroupVersions: state.knownGroupVersions,
-      hashReader: state.hashReader,
-    });
+    return readServer(state.server.documents, { signal, timing, hashReader: state.hashReader });
   }
 
   /**
@@ -180,10 +171,8 @@ export function createServerReaders(options: ServerReadersOptions) {
       if (state.lost === undefined && isOtherProcess) {
         state.start = { lostAt: notReadyAt ?? askedAt, notReadyAt, readyAt: clock.now() };
       }
-      const knownGroupVersions = groupVersionsOf(reading.set);
       const dueAt = clock.monotonic();
-      Object.assign(state, { lost: undefined, early: undefined, knownGroupVersions, failures: 0, dueAt });
-      state.notReadyAt = askedAt;
+      Object.assign(state, { lost: undefined, early: undefined, failures: 0, dueAt, notReadyAt: askedAt });
       return;
     }
     if (state.lost === undefined) Object.assign(state, { lost: lostNow(false), start: undefined });

@@ -7,7 +7,6 @@ import {
   parseApiService,
   parseCustomResourceDefinition,
 } from './shared-objects.ts';
-import { groupVersionsOf } from './sync-server.ts';
 
 const service = { namespace: 'kube-system', name: 'metrics-server' };
 
@@ -86,13 +85,4 @@ test('group versions that are not listed come behind those that are, each once',
       ],
     },
   );
-});
-
-test('the group versions of a served set, without the legacy group', () => {
-  const discovery = [
-    { metadata: {}, versions: [{ version: 'v1' }] },
-    { metadata: { name: 'batch' }, versions: [{ version: 'v1' }, { version: 'v1beta1' }] },
-  ];
-  assert.deepEqual(groupVersionsOf({ discovery }), ['batch/v1', 'batch/v1beta1']);
-  assert.deepEqual(groupVersionsOf({}), []);
 });
