@@ -80,9 +80,6 @@ describe('a server is found', () => {
     const odd = leaseOf('No Server', { address: '10.0.0.2:6443' });
     const state = look({ leases: [odd, leaseOf(a, { address: '10.0.0.1:6443' })] });
     assert.deepEqual(placesOf(state), [`${a}@10.0.0.1:6443`]);
-    assert.deepEqual(state.warnings, [
-      'identity Lease "No Server" is left out: its name is no DNS subdomain',
-    ]);
   });
 
   it('without an address, if StorageVersions say what it serves', () => {

@@ -1,5 +1,4 @@
 import { isDns1123Subdomain } from '../apimachinery/names.ts';
-import { quoted } from '../runtime/validation.ts';
 import { addressOf, cidr, contains, ipAddressKey, parseHostPort } from '../snapshot/addresses/addresses.ts';
 import type { AddressSource } from '../snapshot/format/schema.ts';
 import { endpointServerId, ipAddressOf, placeOf, placeOfServer } from './endpoints.ts';
@@ -61,12 +60,10 @@ interface Look extends ClusterInput {
  */
 export function nextClusterState(previous: readonly FoundServer[], input: ClusterInput): ClusterState {
   const { now, isReadable } = input;
-  const held = (input.leases ?? []).filter(({ holderIdentity }) => holderIdentity !== '');
-  // The name becomes the ID of a server, and a router refuses a snapshot with one invalid ID.
-  const [leases, misnamed] = [
-    held.filter(({ id }) => isDns1123Subdomain(id)),
-    held.filter(({ id }) => !isDns1123Subdomain(id)),
-  ];
+  // The name becomes the ID of a server. API servers refuse any other name, and routers a snapshot with one.
+  const leases = (input.leases ?? []).filter(
+    ({ id, holderIdentity }) => holderIdentity !== '' && isDns1123Subdomain(id),
+  );
   const standings = new Map(leases.map((lease) => [lease.id, leaseStanding(lease, leases, now)]));
   const before = new Map(previous.map((server) => [server.id, server]));
   const credible = leases
@@ -95,10 +92,7 @@ export function nextClusterState(previous: readonly FoundServer[], input: Cluste
   }
   return {
     servers: servers.sort((one, other) => (one.id < other.id ? -1 : 1)),
-    warnings: [
-      ...misnamed.map(({ id }) => `identity Lease ${quoted(id)} is left out: its name is no DNS subdomain`),
-      ...unmatched(look, owned),
-    ],
+    warnings: unmatched(look, owned),
   };
 }
 
@@ -389,12 +383,12 @@ function replacing(
   const isGone = isReadable(id) === false && hostname !== undefined;
   const successors = isGone ? leases.filter((lease) => lease.hostname === hostname) : [];
   return [
-    place === undefined ? undefined : owners.get(place),
-    standing?.kind === 'superseded' ? (listedIds.get(standing.by) ?? standing.by) : undefined,
-    listedIds.get(id),
+    ...(place === undefined ? [] : [owners.get(place) ?? id]),
+    ...(standing?.kind === 'superseded' ? [standing.by] : []),
+    id,
     ...movedTo(server, owners, named, endpoints),
-    ...successors.map((lease) => listedIds.get(lease.id) ?? lease.id),
-  ].filter((other) => other !== undefined);
+    ...successors.map((lease) => lease.id),
+  ].map((other) => listedIds.get(other) ?? other);
 }
 
 /**

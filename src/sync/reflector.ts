@@ -1,6 +1,6 @@
 import * as v from 'valibot';
-import { canonicalJson } from '../runtime/canonical-json.ts';
 import { errorMessage } from '../runtime/errors.ts';
+import { isSameJson } from '../runtime/same-json.ts';
 import { backOffDelay, type Clock, waitAtMost } from '../runtime/time.ts';
 import {
   listObjects,
@@ -42,23 +42,20 @@ export function createReflector<Item>(options: ReflectorOptions<Item>) {
   const { path, project, connection, clock, timing, onChange } = options;
   const { silence } = timing;
   const subject = `a watch of ${withoutQuery(path)}`;
-  const reportedText = (item: Item) => canonicalJson((options.reported?.(item) ?? item) as object);
+  const reported = options.reported ?? ((item: Item): unknown => item);
   const attempted = Promise.withResolvers<void>();
   let items: Map<string, Item> | undefined;
-  /** Of `items`; `undefined` after a change. */
-  let listed: readonly Item[] | undefined;
   let failure: string | undefined;
   let failures = 0;
 
   function isOther(before: Item | undefined, after: Item | undefined): boolean {
     if (before === undefined || after === undefined) return before !== after;
-    return before !== after && reportedText(before) !== reportedText(after);
+    return !isSameJson(reported(before), reported(after));
   }
 
   function keep(next: Map<string, Item>): void {
     const before = items;
     items = next;
-    listed = undefined;
     const isSame =
       before?.size === next.size && [...next].every(([key, item]) => !isOther(before.get(key), item));
     if (!isSame) onChange();
@@ -69,7 +66,6 @@ export function createReflector<Item>(options: ReflectorOptions<Item>) {
     const before = items?.get(key);
     if (item === undefined) items?.delete(key);
     else items?.set(key, item);
-    listed = undefined;
     if (isOther(before, item)) onChange();
   }
 
@@ -197,12 +193,9 @@ export function createReflector<Item>(options: ReflectorOptions<Item>) {
     },
     /**
      * As last known; `undefined` until the first list, so where the kind is not served. They stay while they cannot be
-     * read. The same array until they change.
+     * read.
      */
-    items(): readonly Item[] | undefined {
-      listed ??= items && [...items.values()];
-      return listed;
-    },
+    items: (): readonly Item[] | undefined => items && [...items.values()],
     /** The first reason why they are not up to date; `undefined` if they are. */
     failure: () => failure,
     /** Resolves when the first attempt to list them has ended. */

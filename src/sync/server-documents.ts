@@ -69,7 +69,20 @@ function mediaTypeOf({ contentType }: ServerDocument): string {
 }
 
 export const jsonType = 'application/json';
-const status404 = v.object({ kind: v.literal('Status'), code: v.literal(404) });
+const statusDocument = v.object({
+  kind: v.literal('Status'),
+  code: v.number(),
+  message: v.optional(v.string(), ''),
+});
+
+/** The `metav1.Status` that a response is; an empty one if it is none. */
+function statusIn({ body }: ServerDocument): Partial<v.InferOutput<typeof statusDocument>> {
+  try {
+    return v.parse(statusDocument, JSON.parse(body));
+  } catch {
+    return {};
+  }
+}
 
 /** Gets a document that every server has, its shape unchecked. @throws {ReadError} as `parseJson` */
 export async function getJson(
@@ -98,12 +111,7 @@ export function isNotServed(document: ServerDocument): boolean {
   if (document.status !== 404) return false;
   const type = mediaTypeOf(document);
   if (type === 'text/plain') return document.body.trim() === '404 page not found';
-  if (type !== jsonType) return false;
-  try {
-    return v.is(status404, JSON.parse(document.body));
-  } catch {
-    return false;
-  }
+  return type === jsonType && statusIn(document).code === 404;
 }
 
 /** In slices: a list can have megabytes. @throws {ReadError} for any response but a 200 with complete JSON */
@@ -135,21 +143,14 @@ export async function parseJson(
 /** Levels of a document: a custom resource's definition has three for each level of its schema. */
 const maximumDepth = 512;
 
-const status403 = v.object({ kind: v.literal('Status'), code: v.literal(403), message: v.string() });
 /** Characters of a message; kube-apiserver's has some 150. */
 const longestMessage = 300;
 
 /** Who may not do what, in the words of the API server. */
-function missingRight({ status, body }: ServerDocument): string {
-  if (status !== 403) return '';
-  try {
-    const parsed = v.safeParse(status403, JSON.parse(body));
-    return parsed.success
-      ? `: ${parsed.output.message.slice(0, longestMessage).replaceAll(/\s+/g, ' ')}`
-      : '';
-  } catch {
-    return '';
-  }
+function missingRight(document: ServerDocument): string {
+  if (document.status !== 403) return '';
+  const { message = '' } = statusIn(document);
+  return message === '' ? '' : `: ${message.slice(0, longestMessage).replaceAll(/\s+/g, ' ')}`;
 }
 
 /** @throws {ReadError} `InvalidDocument`, with the first error and its place */

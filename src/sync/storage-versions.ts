@@ -23,14 +23,6 @@ import {
 
 export const storageVersionsPath = '/apis/internal.apiserver.k8s.io/v1alpha1/storageversions';
 
-/** The group versions in one StorageVersion, by server ID, as upstream writes them. */
-interface StorageVersionEntry {
-  readonly name: string;
-  readonly servedVersions: Readonly<Record<string, readonly string[]>>;
-  /** Group versions that servers can decode, whether they serve them or not. */
-  readonly decodableVersions: Readonly<Record<string, readonly string[]>>;
-}
-
 const storageVersion = v.object({
   metadata: v.object({ name: v.string() }),
   status: v.nullish(
@@ -39,6 +31,7 @@ const storageVersion = v.object({
         v.array(
           v.object({
             apiServerID: v.string(),
+            /** What the server can decode, whether it serves it or not. */
             decodableVersions: v.nullish(v.array(v.string()), []),
             servedVersions: v.nullish(v.array(v.string()), []),
           }),
@@ -54,28 +47,21 @@ const storageVersion = v.object({
  * Reads one StorageVersion. Servers before 1.28 write no `servedVersions`; `decodableVersions` do not replace them,
  * because servers decode more than they serve.
  */
-export function parseStorageVersion(object: unknown): StorageVersionEntry {
+export function parseStorageVersion(object: unknown) {
   const { metadata, status } = checkedDocument(storageVersion, storageVersionsPath, object);
-  const byServer = (field: 'servedVersions' | 'decodableVersions') =>
-    Object.fromEntries(
-      status.storageVersions.flatMap(({ apiServerID, [field]: versions }) =>
-        versions.length === 0 ? [] : [[apiServerID, versions]],
-      ),
-    );
-  return {
-    name: metadata.name,
-    servedVersions: byServer('servedVersions'),
-    decodableVersions: byServer('decodableVersions'),
-  };
+  return { name: metadata.name, servers: status.storageVersions };
 }
+
+type StorageVersionEntry = ReturnType<typeof parseStorageVersion>;
 
 /** Server ID to `<group>.<resource>` (the group that it is stored under) to the group versions that the server decodes. */
 export type DecodableVersions = ReadonlyMap<string, ReadonlyMap<string, readonly string[]>>;
 
 export function decodableByStorageVersions(entries: Iterable<StorageVersionEntry>): DecodableVersions {
   const decodable = new Map<string, Map<string, readonly string[]>>();
-  for (const { name, decodableVersions } of entries) {
-    for (const [id, versions] of Object.entries(decodableVersions)) {
+  for (const { name, servers } of entries) {
+    for (const { apiServerID: id, decodableVersions: versions } of servers) {
+      if (versions.length === 0) continue;
       const ofServer = decodable.get(id) ?? new Map<string, readonly string[]>();
       decodable.set(id, ofServer.set(name, versions));
     }
@@ -91,13 +77,14 @@ export function servedByStorageVersions(
   entries: Iterable<StorageVersionEntry>,
 ): ReadonlyMap<string, ServedSet['storageVersions']> {
   const served = new Map<string, Map<string, Set<string>>>();
-  for (const { name, servedVersions } of entries) {
+  for (const { name, servers } of entries) {
     const resource = parseStorageVersionName(name)?.resource;
     if (resource === undefined) continue;
-    for (const [id, groupVersions] of Object.entries(servedVersions)) {
+    for (const { apiServerID: id, servedVersions } of servers) {
+      if (servedVersions.length === 0) continue;
       const ofServer = served.get(id) ?? new Map<string, Set<string>>();
       served.set(id, ofServer);
-      for (const groupVersion of groupVersions) {
+      for (const groupVersion of servedVersions) {
         const slash = groupVersion.indexOf('/');
         const served = storageVersionName(groupVersion.slice(0, Math.max(slash, 0)), resource);
         ofServer.set(served, (ofServer.get(served) ?? new Set()).add(groupVersion.slice(slash + 1)));
