@@ -2,6 +2,7 @@ import { stat } from 'node:fs/promises';
 import { count } from '../../dashboard/wording/display-names.ts';
 import { parseCertificates, subjectOf } from '../../node/callers/pem-files.ts';
 import type { PemFile, ServeConfig } from '../../node/configuration/serve-config.ts';
+import { expiringCredentials } from '../../node/credentials/cluster-access.ts';
 import type { ExpiringCertificate } from '../../node/credentials/credential-watch.ts';
 import { localServerIdOf } from '../../node/process/local-server-id.ts';
 import { halfWayWarnings, ownServerWarnings } from '../../own-paths/status/router-status.ts';
@@ -10,7 +11,6 @@ import { durationText } from '../../runtime/duration-text.ts';
 import { errorMessage } from '../../runtime/errors.ts';
 import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
 import { isOld, type RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
-import { expiringCredentials } from '../../sync/node/cluster-access.ts';
 import { readClusterOnce } from '../../sync/node/embedded-sync.ts';
 import { serverIdToBeFound } from '../serve/own-server-id.ts';
 import { readServeInput, type ServeArguments } from '../serve/serve-input.ts';
@@ -133,9 +133,8 @@ function expiryFinding(
 async function kubeconfigFindings({ embeddedSync }: ServeConfig, now: number): Promise<readonly Finding[]> {
   if (embeddedSync === undefined) return [];
   const check = 'credentials of the kubeconfig';
-  const { access } = embeddedSync;
   try {
-    const credentials = await expiringCredentials(access);
+    const credentials = await expiringCredentials(embeddedSync);
     return credentials.map((credential) => expiryFinding(check, credential, now));
   } catch (error) {
     return [failed(check, errorMessage(error))];

@@ -1,9 +1,9 @@
 import * as v from 'valibot';
 import { stringify } from 'yaml';
+import type { ClusterAccess } from '../../node/credentials/cluster-access.ts';
 import { askOverHttps, failureText, type HttpsResponse } from '../../node/destinations/https-client.ts';
 import { errorMessage } from '../../runtime/errors.ts';
 import { joinHostPort } from '../../snapshot/addresses/addresses.ts';
-import type { ClusterAccess } from '../../sync/node/cluster-access.ts';
 import type { TextChange } from './file-change.ts';
 import { InstallationRefused } from './kubeadm-node.ts';
 import { routerRights } from './reader-rights.ts';

@@ -113,7 +113,7 @@ async function controlPlaneOf(kubeconfig: string, node: KubeadmNode): Promise<Co
     );
   }
   const manifest = (await node.read(kubeAdmManifest)) ?? '';
-  const { loadClusterAccess } = await import('../../sync/node/cluster-access.ts');
+  const { loadClusterAccess } = await import('../../node/credentials/cluster-access.ts');
   try {
     const address = parseKubeApiServerManifest(manifest).flags.get('advertise-address') ?? '127.0.0.1';
     return new ControlPlane(await loadClusterAccess({ kubeconfig, text }), address);

@@ -293,7 +293,7 @@ async function usedOn(node: KubeadmNode, manifest: string | undefined): Promise<
 
 /** Past two thirds of its life. kubeadm renews it with none of its own: it is not in /etc/kubernetes. */
 async function isDueForRenewal(text: string): Promise<boolean> {
-  const { expiringCredentials } = await import('../../sync/node/cluster-access.ts');
+  const { expiringCredentials } = await import('../../node/credentials/cluster-access.ts');
   // What cannot be read is somebody else's to see to.
   const found = await expiringCredentials({ kubeconfig: routerPaths.kubeconfig, text }).catch(() => []);
   return found.some(({ notBefore, notAfter }) => Date.now() > notBefore + ((notAfter - notBefore) * 2) / 3);

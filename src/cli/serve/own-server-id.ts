@@ -1,5 +1,6 @@
 import { hostname } from 'node:os';
-import type { EmbeddedSyncConfig, ServeConfig } from '../../node/configuration/serve-config.ts';
+import type { ServeConfig } from '../../node/configuration/serve-config.ts';
+import type { ClusterAccessOptions } from '../../node/credentials/cluster-access.ts';
 import { isLocalServerAddress } from '../../node/process/local-server-id.ts';
 import type { ShutdownSignal } from '../../node/process/signals.ts';
 import { errorMessage } from '../../runtime/errors.ts';
@@ -34,9 +35,8 @@ export async function findOwnServerId(
   config: ServeConfig,
   wait: WaitForServerId | undefined,
 ): Promise<FoundServerId | SettingIssue> {
-  const { embeddedSync, local } = config;
-  if (embeddedSync === undefined || local === undefined) throw new TypeError('There is no cluster to ask.');
-  const { access } = embeddedSync;
+  const { embeddedSync: access, local } = config;
+  if (access === undefined || local === undefined) throw new TypeError('There is no cluster to ask.');
   const { findServerId } = await import('../../sync/node/find-server-id.ts');
   for (;;) {
     try {
@@ -56,7 +56,7 @@ export async function findOwnServerId(
 }
 
 /** Where a response is the wrong one, most often a right is missing. */
-function adviceOn(error: unknown, access: EmbeddedSyncConfig['access']): string {
+function adviceOn(error: unknown, access: ClusterAccessOptions): string {
   if (!('kubeconfig' in access) || !(error instanceof ReadError) || error.code !== 'UnexpectedStatus')
     return '';
   return `. The user of ${access.kubeconfig} may lack a right: deploy/kubernetes/reader.yaml has all that reading the cluster takes`;

@@ -5,10 +5,10 @@ import type { RouterFlag, routerSettings } from '../../node/configuration/router
 import type {
   AdvertisedAddress,
   CertificatePair,
-  EmbeddedSyncConfig,
   PemFile,
   ServeConfig,
 } from '../../node/configuration/serve-config.ts';
+import type { ClusterAccessOptions } from '../../node/credentials/cluster-access.ts';
 import {
   type HostNetwork,
   isGlobalUnicast,
@@ -387,7 +387,7 @@ async function readKeys<Key extends PinnedKey>(
 }
 
 /** Reads how the router reads the cluster itself; `undefined` where snapshots are pushed, and after an error. */
-async function readEmbeddedSync(settings: ServeSettings): Promise<EmbeddedSyncConfig | undefined> {
+async function readEmbeddedSync(settings: ServeSettings): Promise<ClusterAccessOptions | undefined> {
   const { apiServers, gateway } = settings.values;
   const isKubeconfig = settings.isGiven('kubeconfig');
   const isOwn = isKubeconfig || apiServers.inCluster === true;
@@ -424,14 +424,14 @@ async function readEmbeddedSync(settings: ServeSettings): Promise<EmbeddedSyncCo
   }
   const kubeconfig = settings.file('kubeconfig', apiServers.kubeconfig);
   if (isKubeconfig && kubeconfig === undefined) return undefined;
-  const { loadClusterAccess } = await import('../../sync/node/cluster-access.ts');
+  const { loadClusterAccess } = await import('../../node/credentials/cluster-access.ts');
   try {
     const access =
       kubeconfig === undefined
         ? ({ inCluster: true } as const)
         : { kubeconfig: kubeconfig.path, text: kubeconfig.text, context: apiServers.context };
     await loadClusterAccess(access);
-    return { access };
+    return access;
   } catch (error) {
     return settings.issue(flag, `--${flag}: ${errorMessage(error)}`);
   }

@@ -61,7 +61,7 @@ export async function readRouterConnections(
       '--kubeconfig is required, or the variable KUBECONFIG: where the router is, and who asks',
     ]);
   }
-  const { loadClusterAccess } = await import('../../sync/node/cluster-access.ts');
+  const { loadClusterAccess } = await import('../../node/credentials/cluster-access.ts');
   try {
     const access = await loadClusterAccess({ kubeconfig: found.file, context: flags.context });
     const { server, serverName } = access;

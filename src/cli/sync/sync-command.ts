@@ -89,7 +89,7 @@ function reportUnread(readings: SyncOnceResult['readings'], context: CommandCont
 
 async function syncLive(plan: LiveSync, logger: Logger, context: CommandContext): Promise<ExitCode> {
   const { runSync, syncOnce } = await import('../../sync/node/run-sync.ts');
-  const { ClusterAccessError, loadClusterAccess } = await import('../../sync/node/cluster-access.ts');
+  const { ClusterAccessError, loadClusterAccess } = await import('../../node/credentials/cluster-access.ts');
   const stop = new AbortController();
   void context.shutdownSignal().then((signal) => {
     logger.info({ signal }, 'Shutting down');

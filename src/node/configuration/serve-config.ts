@@ -4,6 +4,7 @@ import type { FoundSetting } from '../../own-paths/status/status-sources.ts';
 import type { IdentityHeaderNames } from '../../request/headers.ts';
 import type { AdvertisedBy } from '../../snapshot/addresses/addresses.ts';
 import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';
+import type { ClusterAccessOptions } from '../credentials/cluster-access.ts';
 import type { RouterSettings } from './router-settings.ts';
 
 /** A PEM file as it was read at start; the path is kept so that the file can be read again when it changes. */
@@ -37,13 +38,6 @@ export interface TlsParameters {
 }
 
 export type Listening = Pick<RouterSettings['serving'], 'bindAddress' | 'port'>;
-
-export interface EmbeddedSyncConfig {
-  /** Where the cluster is, and as whom to read it: a kubeconfig, with the text that was read; or the pod's service account. */
-  readonly access:
-    | { readonly kubeconfig: string; readonly text: string; readonly context: string | undefined }
-    | { readonly inCluster: true };
-}
 
 /** How the health of the API servers is found out. All but the interval is a constant (docs/reference/limits.md). */
 export interface HealthConfig extends Omit<ServerHealthOptions, 'monotonic'> {
@@ -88,7 +82,7 @@ export interface ServeConfig {
   /** Public keys that snapshots must be signed with; `undefined` only with the gate off and with `embeddedSync`. */
   readonly snapshotKeys: PinnedKeySet | undefined;
   /** `undefined`: snapshots are pushed. */
-  readonly embeddedSync: EmbeddedSyncConfig | undefined;
+  readonly embeddedSync: ClusterAccessOptions | undefined;
   /** Milliseconds. */
   readonly timeouts: {
     /** Until the response to a read begins that another server could be asked for: 45 s, or three quarters of `--request-timeout`. */

@@ -1,3 +1,4 @@
+import type { ClusterCredentials } from '../../node/credentials/cluster-access.ts';
 import { HttpsClient, type HttpsResponse, type HttpsStream } from '../../node/destinations/https-client.ts';
 import { untrustedCertificateAdvice } from '../../node/destinations/tls-dialer.ts';
 import { errorMessage } from '../../runtime/errors.ts';
@@ -9,7 +10,6 @@ import {
   type WatchConnection,
   withoutQuery,
 } from '../server-documents.ts';
-import type { ClusterCredentials } from './cluster-access.ts';
 
 export interface Endpoint {
   /** `https://host:port`. */

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { eventually } from '../../../test/support/eventually.ts';
 import { exampleCluster } from '../../../test/support/example-cluster.ts';
+import { loadClusterAccess } from '../../node/credentials/cluster-access.ts';
 import type { Snapshot } from '../../snapshot/format/schema.ts';
 import { createSyncLoop, runOnce, type SyncParts } from '../sync-loop.ts';
 import type { ServerDescription } from '../sync-server.ts';
 import type { SyncTiming } from '../timing.ts';
 import { ApiClient } from './api-client.ts';
-import { loadClusterAccess } from './cluster-access.ts';
 import { openCluster } from './run-sync.ts';
 
 const { signal } = new AbortController();

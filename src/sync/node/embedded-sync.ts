@@ -1,5 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
+import {
+  type ClusterAccessOptions,
+  expiringCredentials,
+  loadClusterAccess,
+} from '../../node/credentials/cluster-access.ts';
 import { isLocalServerAddress } from '../../node/process/local-server-id.ts';
 import type { EmbeddedSync, EmbeddedSyncParts } from '../../node/process/start-router.ts';
 import type { EmbeddedSyncStatus } from '../../own-paths/status/status-sources.ts';
@@ -9,7 +14,6 @@ import { SnapshotError } from '../../snapshot/format/snapshot-error.ts';
 import type { OwnSnapshotReceiver } from '../../snapshot/receiving/own-receiver.ts';
 import type { DeliveryResult, SnapshotTarget } from '../deliver.ts';
 import type { SyncLoop, SyncOnceResult } from '../sync-loop.ts';
-import { type ClusterAccessOptions, expiringCredentials, loadClusterAccess } from './cluster-access.ts';
 import { localApiServer } from './find-server-id.ts';
 import { runSync, type SyncOptions, syncOnce } from './run-sync.ts';
 
@@ -118,7 +122,7 @@ function readingOf(
 ): Reading {
   if (embeddedSync === undefined) throw new TypeError('There is no cluster to read: snapshots are pushed.');
   return {
-    kubernetes: embeddedSync.access,
+    kubernetes: embeddedSync,
     servers: apiServers.servers ?? [],
     certificateAuthorities: peerCa?.pem,
     cluster: snapshot.cluster,

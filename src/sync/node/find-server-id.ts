@@ -1,4 +1,5 @@
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
+import { type ClusterAccessOptions, loadClusterAccess } from '../../node/credentials/cluster-access.ts';
 import { apiEndpointsPath, apiEndpointsSelector, endpointServerId, parseApiEndpoints } from '../endpoints.ts';
 import { identityLeaseSelectors, leasesPath, parseIdentityLease } from '../leases.ts';
 import {
@@ -8,7 +9,6 @@ import {
   withReadTimeout,
 } from '../server-documents.ts';
 import { ApiClient } from './api-client.ts';
-import { type ClusterAccessOptions, loadClusterAccess } from './cluster-access.ts';
 import type { LocalApiServer } from './run-sync.ts';
 
 const listTimeout = 10_000;

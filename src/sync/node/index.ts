@@ -1,11 +1,11 @@
 // The sync job as a library: one round, a loop of them, and a folder of recorded responses.
 
+export { ClusterAccessError, type ClusterAccessOptions } from '../../node/credentials/cluster-access.ts';
 export type { Delivery, DeliveryResult, SealedDelivery, SnapshotTarget, TargetStatus } from '../deliver.ts';
 export { ReadError, type ReadErrorCode } from '../server-documents.ts';
 export type { ServerStatus, SyncLoop, SyncOnceResult, SyncStatus } from '../sync-loop.ts';
 export type { ServerDescription, ServerReading, SyncObserver } from '../sync-server.ts';
 export type { SyncTiming } from '../timing.ts';
-export { ClusterAccessError, type ClusterAccessOptions } from './cluster-access.ts';
 export { type SnapshotFromFolderOptions, snapshotFromFolder } from './recording.ts';
 export { type RouterTarget, runSync, type SyncOptions, syncOnce } from './run-sync.ts';
 export type { FileTargetOptions } from './targets.ts';

@@ -2,8 +2,8 @@ import { type TestContext, test } from 'node:test';
 import { createAuthority } from '../../../test/support/certificates.ts';
 import { eventually } from '../../../test/support/eventually.ts';
 import { exampleCluster } from '../../../test/support/example-cluster.ts';
+import { loadClusterAccess } from '../../node/credentials/cluster-access.ts';
 import { ApiClient } from './api-client.ts';
-import { loadClusterAccess } from './cluster-access.ts';
 import { openCluster } from './run-sync.ts';
 
 const soon = { initialMilliseconds: 5, maximumMilliseconds: 20 };

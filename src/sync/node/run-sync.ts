@@ -1,4 +1,9 @@
 import type { JWK } from 'jose';
+import {
+  type ClusterAccess,
+  type ClusterAccessOptions,
+  loadClusterAccess,
+} from '../../node/credentials/cluster-access.ts';
 import type { HttpsServer } from '../../node/destinations/https-client.ts';
 import { silentLogger } from '../../runtime/logger.ts';
 import { systemClock } from '../../runtime/time.ts';
@@ -12,7 +17,6 @@ import { createSyncLoop, runOnce, type SyncLoop, type SyncOnceResult, type SyncP
 import type { ServerDescription } from '../sync-server.ts';
 import type { SyncTiming } from '../timing.ts';
 import { ApiClient, apiServerName, type Endpoint } from './api-client.ts';
-import { type ClusterAccess, type ClusterAccessOptions, loadClusterAccess } from './cluster-access.ts';
 import { openRecording, type Recording } from './recording.ts';
 import { type FileTargetOptions, fileTarget, httpsTarget, previousSnapshot } from './targets.ts';
 

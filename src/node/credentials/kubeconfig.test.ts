@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseKubeconfig } from './kubeconfig.ts';
+import { parseKubeconfig } from './cluster-access.ts';
 
 const base64 = (text: string) => Buffer.from(text).toString('base64');
 
