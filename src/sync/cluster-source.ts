@@ -3,19 +3,13 @@ import type { ServedSet, Snapshot } from '../snapshot/format/schema.ts';
 import { type FoundServer, nextClusterState } from './cluster-state.ts';
 import {
   apiEndpointsPath,
-  apiEndpointsSelector,
   createEndpointNames,
   type EndpointNamesOptions,
   parseApiEndpoints,
 } from './endpoints.ts';
-import { type IdentityLease, identityLeaseSelectors, leasesPath, parseIdentityLease } from './leases.ts';
+import { type IdentityLease, identityLeasePaths, parseIdentityLease } from './leases.ts';
 import { createReflector, type Reflector } from './reflector.ts';
-import {
-  ReadError,
-  type ServerDocuments,
-  type WatchConnection,
-  withLabelSelector,
-} from './server-documents.ts';
+import { ReadError, type ServerDocuments, type WatchConnection } from './server-documents.ts';
 import {
   apiServicesOf,
   apiServicesPath,
@@ -67,18 +61,18 @@ export function createClusterSource(options: ClusterSourceOptions) {
   const onChange = () => listener();
   const common = { connection, clock, timing, onChange };
   const leaseTiming = { ...timing, silence: Math.min(timing.silence, leaseSilence) };
-  const leaseLists = identityLeaseSelectors.map((selector) =>
+  const leaseLists = identityLeasePaths.map((path) =>
     createReflector<IdentityLease>({
       ...common,
       timing: leaseTiming,
-      path: withLabelSelector(leasesPath, selector),
+      path,
       project: parseIdentityLease,
       reported: ({ renewedAt: _renewedAt, ...lease }) => lease,
     }),
   );
   const endpointSlices = createReflector({
     ...common,
-    path: withLabelSelector(apiEndpointsPath, apiEndpointsSelector),
+    path: apiEndpointsPath,
     project: parseApiEndpoints,
   });
   const storageVersions = createReflector({

@@ -7,8 +7,7 @@ import type { ServerDescription } from './sync-server.ts';
 import type { SyncTiming } from './timing.ts';
 
 /** The Service `kubernetes`: each API server maintains its own endpoint. */
-export const apiEndpointsPath = '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices';
-export const apiEndpointsSelector = 'kubernetes.io/service-name=kubernetes';
+export const apiEndpointsPath = `/apis/discovery.k8s.io/v1/namespaces/default/endpointslices?labelSelector=${encodeURIComponent('kubernetes.io/service-name=kubernetes')}`;
 
 /** `host:port` of the endpoints of one EndpointSlice. Conditions do not count: reading a server shows whether it is available. */
 export function parseApiEndpoints(object: unknown): readonly string[] {

@@ -6,13 +6,13 @@ import { placeOf } from './endpoints.ts';
 import { checkedDocument } from './server-documents.ts';
 import type { Acquisition } from './sync-server.ts';
 
-export const leasesPath = '/apis/coordination.k8s.io/v1/namespaces/kube-system/leases';
+const leasesPath = '/apis/coordination.k8s.io/v1/namespaces/kube-system/leases';
 
-/** Labels of identity Leases: from 1.28 on, and before. No selector covers both, so there are two lists. */
-export const identityLeaseSelectors = [
+/** Identity Leases by their labels: from 1.28 on, and before. No selector covers both, so there are two lists. */
+export const identityLeasePaths = [
   'apiserver.kubernetes.io/identity=kube-apiserver',
   'k8s.io/component=kube-apiserver',
-] as const;
+].map((selector) => `${leasesPath}?labelSelector=${encodeURIComponent(selector)}`);
 
 export interface IdentityLease {
   /** Name of the Lease, which is the ID of the server. */

@@ -218,8 +218,3 @@ export async function listObjects(
   }
   throw new ReadError('InvalidDocument', `${withoutQuery(path)} has more than ${maximumPages} pages`);
 }
-
-/** The path of those objects of a collection that have a label. */
-export function withLabelSelector(path: string, selector: string): string {
-  return `${path}?labelSelector=${encodeURIComponent(selector)}`;
-}

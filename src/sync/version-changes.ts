@@ -65,7 +65,10 @@ export function versionChanges(
     ];
   });
   const all = [...kept, ...changes.filter(({ at }) => now < Date.parse(at) + keptFor)];
-  const minors = new Set([...all.flatMap(({ from, to }) => [from, to]), ...servers.map(minorOf)]);
+  const minors = new Set([
+    ...all.flatMap(({ from, to }) => [from, to]),
+    ...servers.map(({ version }) => minorVersion(version)),
+  ]);
   minors.delete(undefined);
   return minors.size > 1 ? all : [];
 }
@@ -120,10 +123,6 @@ function texts({ at, waitFrom }: Span): Pick<VersionChange, 'at' | 'waitFrom'> {
     at: new Date(at).toISOString(),
     ...(waitFrom === undefined ? {} : { waitFrom: new Date(waitFrom).toISOString() }),
   };
-}
-
-function minorOf({ version }: SnapshotServer): string | undefined {
-  return minorVersion(version);
 }
 
 function isAt(server: SnapshotServer, other: SnapshotServer | undefined): boolean {

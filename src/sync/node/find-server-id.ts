@@ -1,13 +1,8 @@
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
 import { type ClusterAccessOptions, loadClusterAccess } from '../../node/credentials/cluster-access.ts';
-import { apiEndpointsPath, apiEndpointsSelector, endpointServerId, parseApiEndpoints } from '../endpoints.ts';
-import { identityLeaseSelectors, leasesPath, parseIdentityLease } from '../leases.ts';
-import {
-  listObjects,
-  type ServerDocuments,
-  withLabelSelector,
-  withReadTimeout,
-} from '../server-documents.ts';
+import { apiEndpointsPath, endpointServerId, parseApiEndpoints } from '../endpoints.ts';
+import { identityLeasePaths, parseIdentityLease } from '../leases.ts';
+import { listObjects, type ServerDocuments, withReadTimeout } from '../server-documents.ts';
 import { ApiClient } from './api-client.ts';
 import type { LocalApiServer } from './run-sync.ts';
 
@@ -45,18 +40,13 @@ export async function findServerId({
   // The kubeconfig's server may be a router.
   const connection = client.watching(() => [local, { origin, serverName }]);
   try {
-    const leases = (
-      await Promise.all(
-        identityLeaseSelectors.map((selector) => listed(connection, leasesPath, selector, signal)),
-      )
-    )
-      .flat()
-      .map(parseIdentityLease);
+    const lists = await Promise.all(identityLeasePaths.map((path) => listed(connection, path, signal)));
+    const leases = lists.flat().map(parseIdentityLease);
     const [own] = leases
       .filter((lease) => lease.hostname === hostname)
       .sort((one, other) => other.renewedAt - one.renewedAt);
     if (own !== undefined) return { id: own.id, source: `identity Lease of this host, ${hostname}` };
-    const slices = await listed(connection, apiEndpointsPath, apiEndpointsSelector, signal);
+    const slices = await listed(connection, apiEndpointsPath, signal);
     const addresses = [...new Set(slices.flatMap(parseApiEndpoints))].sort();
     const [address, ...others] = addresses.filter(isLocal);
     if (address !== undefined && others.length === 0) {
@@ -80,13 +70,10 @@ function among(known: readonly string[]): string {
 async function listed(
   connection: ServerDocuments,
   path: string,
-  selector: string,
   signal: AbortSignal | undefined,
 ): Promise<readonly unknown[]> {
   const list = () =>
-    withReadTimeout(listTimeout, signal, (deadline) =>
-      listObjects(connection, withLabelSelector(path, selector), deadline),
-    );
+    withReadTimeout(listTimeout, signal, (deadline) => listObjects(connection, path, deadline));
   // A server that takes the connection and says nothing uses up the time: the second attempt asks another.
   const found = await list().catch((reason: unknown) =>
     list().catch(() => {

@@ -62,7 +62,11 @@ export function httpsTarget(options: HttpsTargetOptions): HttpsTarget {
   async function send(
     method: 'GET' | 'HEAD' | 'PUT',
     signal: AbortSignal,
-    { body, timeout = pushTimeout, longest = maximumResponseBytes }: SendOptions = {},
+    {
+      body,
+      timeout = pushTimeout,
+      longest = maximumResponseBytes,
+    }: { readonly body?: string; readonly timeout?: number; readonly longest?: number } = {},
   ): Promise<HttpsResponse> {
     const response = await client.ask(
       {
@@ -127,12 +131,6 @@ export function httpsTarget(options: HttpsTargetOptions): HttpsTarget {
     },
     close: () => client.close(),
   };
-}
-
-interface SendOptions {
-  readonly body?: string;
-  readonly timeout?: number;
-  readonly longest?: number;
 }
 
 function resultOf({ status, text }: HttpsResponse): DeliveryResult {
