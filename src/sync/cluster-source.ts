@@ -160,16 +160,14 @@ export function createClusterSource(options: ClusterSourceOptions) {
       });
       found = state.servers;
       const customResources = definitions.items();
-      const parsedServices = apiServices.items();
-      const services = parsedServices && apiServicesOf(parsedServices);
+      const services = apiServices.items();
       const servers = found.map(readable);
       options.onServers?.(servers);
       return {
         servers,
         objects: {
-          apiServices: services?.apiServices,
+          apiServices: services && apiServicesOf(services),
           customResourceGroups: customResources && customResourceGroupsOf(customResources),
-          warnings: services?.warnings ?? [],
         },
         storageVersions: served,
         decodableVersions: decodableByStorageVersions(entries),

@@ -260,7 +260,7 @@ async function throwOwnFailure(
 ): Promise<void> {
   if (failures.size === 0) return;
   const services = await listObjects(documents, apiServicesPath, signal)
-    .then((list) => apiServicesOf(list?.items.map(parseApiService) ?? []).apiServices)
+    .then((list) => apiServicesOf(list?.items.map(parseApiService) ?? []))
     .catch(() => []);
   const extensions = sharedGroupVersions(services, []);
   for (const [groupVersion, error] of failures) {

@@ -62,7 +62,7 @@ export function placesOf({ servers }: ClusterState): string[] {
 
 /** A cluster of these servers, of which nothing else is known. */
 export function clusterOf(servers: readonly SyncServer[]): ClusterSource {
-  const objects = { apiServices: undefined, customResourceGroups: undefined, warnings: [] };
+  const objects = { apiServices: undefined, customResourceGroups: undefined };
   return {
     run: async () => {},
     ready: async () => {},
