@@ -192,17 +192,10 @@ function withLeases(served: ServedResources, leases: readonly IdentityLease[] | 
 }
 
 function serversOf(snapshot: Snapshot | undefined): FoundServer[] {
-  return (snapshot?.servers ?? []).map(
-    ({ id, address, url, addressSource, serverName, hostname, departedAt }) => ({
-      id,
-      address,
-      url,
-      addressSource,
-      serverName,
-      hostname,
-      ...(departedAt === undefined ? {} : { departedAt: parseRfc3339(departedAt) }),
-    }),
-  );
+  return (snapshot?.servers ?? []).map(({ departedAt, ...server }) => ({
+    ...server,
+    ...(departedAt === undefined ? {} : { departedAt: parseRfc3339(departedAt) }),
+  }));
 }
 
 const withoutAddress: ServerDocuments = {

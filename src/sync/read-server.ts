@@ -23,7 +23,6 @@ import {
 import {
   checkedDocument,
   getJson,
-  getJsonIfServed,
   isNotServed,
   jsonType,
   listObjects,
@@ -181,7 +180,7 @@ async function readVersion(
 ): Promise<ReportedVersion> {
   try {
     return await withReadTimeout(timeoutMilliseconds, signal, async (deadline) => {
-      const document = await getJsonIfServed(documents, '/version', deadline);
+      const document = await getJson(documents, '/version', deadline);
       if (document === undefined) return { version: undefined };
       const { gitVersion } = checkedDocument(versionInfo, '/version', document);
       const result = v.safeParse(shortText, gitVersion);

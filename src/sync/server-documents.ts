@@ -84,17 +84,11 @@ function statusIn({ body }: ServerDocument): Partial<v.InferOutput<typeof status
   }
 }
 
-/** Gets a document that every server has, its shape unchecked. @throws {ReadError} as `parseJson` */
+/**
+ * Gets a document, its shape unchecked; `undefined` if the API server itself says that it has no such path.
+ * @throws {ReadError} as `parseJson`
+ */
 export async function getJson(
-  documents: ServerDocuments,
-  path: string,
-  signal: AbortSignal | undefined,
-): Promise<unknown> {
-  return parseJson(path, await documents.get(path, jsonType, signal));
-}
-
-/** As `getJson`; `undefined` if the API server itself says that it has no such path. */
-export async function getJsonIfServed(
   documents: ServerDocuments,
   path: string,
   signal: AbortSignal | undefined,
@@ -207,7 +201,7 @@ export async function listObjects(
   const first = `${path}${path.includes('?') ? '&' : '?'}limit=${pageSize}`;
   let next = first;
   for (let pages = 0; pages < maximumPages; pages++) {
-    const document = await getJsonIfServed(documents, next, signal);
+    const document = await getJson(documents, next, signal);
     if (document === undefined) return undefined;
     const page = checkedDocument(listPage, path, document);
     for (const item of page.items) items.push(item);

@@ -12,7 +12,7 @@ import { type Clock, createTimeSlice } from '../runtime/time.ts';
 import { snapshotLimits } from '../snapshot/format/limits.ts';
 import { type ServedSet, storageVersionNameIssue } from '../snapshot/format/schema.ts';
 import { createDocumentCache } from './document-cache.ts';
-import { checkedDocument, getJsonIfServed, ReadError, type ServerDocuments } from './server-documents.ts';
+import { checkedDocument, getJson, ReadError, type ServerDocuments } from './server-documents.ts';
 import type { GroupAndVersion } from './shared-objects.ts';
 import {
   acceptableNames,
@@ -334,7 +334,7 @@ export async function readResourceList(
   signal: AbortSignal,
 ): Promise<Classic<'APIResourceList'> | undefined> {
   const path = `${groupVersion.includes('/') ? '/apis' : '/api'}/${groupVersion}`;
-  const value = await getJsonIfServed(documents, path, signal);
+  const value = await getJson(documents, path, signal);
   if (value === undefined) return undefined;
   const list = parseClassic('APIResourceList', value);
   if (list.groupVersion === groupVersion) return list;

@@ -97,9 +97,8 @@ export function readClusterOnce(
   signal: AbortSignal,
 ): Promise<Pick<SyncOnceResult, 'snapshot' | 'readings' | 'warnings'>> {
   const { local, ...reading } = readingOf(config, newPseudonym());
-  const nobody: SnapshotTarget = { name: 'nobody', put: async () => ({ kind: 'accepted' }) };
   return syncOnce(
-    { ...reading, local: local && { ...local, isAt: isLocalServerAddress(config) }, targets: [nobody] },
+    { ...reading, local: local && { ...local, isAt: isLocalServerAddress(config) }, targets: [] },
     signal,
   );
 }

@@ -52,7 +52,7 @@ export interface SyncOptions
   readonly routers?: readonly RouterTarget[] | undefined;
   /** A signed one is also what the next run starts from, with what the routers hold. */
   readonly files?: readonly FileTargetOptions[] | undefined;
-  /** More targets, for example the router that this runs in. */
+  /** More targets, for example the router that this runs in. An empty list: nobody. */
   readonly targets?: readonly SnapshotTarget[] | undefined;
   /**
    * New or empty folder that every response is written to, with the schemas of one version as well. Then there need be
@@ -81,7 +81,7 @@ export interface SyncOptions
 /** The one check of the options, together with what a kubeconfig adds. @throws {TypeError} naming every error */
 function checkSyncOptions(options: SyncOptions): void {
   const issues: string[] = [];
-  const { routers = [], files = [], targets = [], servers } = options;
+  const { routers = [], files = [], targets, servers } = options;
   const ids = new Set<string>();
   for (const { id, address, url, readFrom } of servers) {
     if (ids.has(id)) issues.push(`server ${id} is listed twice`);
@@ -92,7 +92,8 @@ function checkSyncOptions(options: SyncOptions): void {
     }
   }
   if (ids.size === 0 && options.kubernetes === undefined) issues.push('there is no server to read');
-  if (routers.length + files.length + targets.length === 0 && options.record === undefined) {
+  const hasTargets = routers.length + files.length > 0 || targets !== undefined;
+  if (!hasTargets && options.record === undefined) {
     issues.push('there is no router and no file to deliver to');
   }
   const hasIdentity = options.clientCertificate !== undefined || options.routerBearerToken !== undefined;
