@@ -1,6 +1,5 @@
 import { hostname } from 'node:os';
-import type { ServeConfig } from '../../node/configuration/serve-config.ts';
-import type { ClusterAccessOptions } from '../../node/credentials/cluster-access.ts';
+import type { ClusterAccessOptions, ServeConfig } from '../../node/configuration/serve-config.ts';
 import { isLocalServerAddress } from '../../node/process/local-server-id.ts';
 import type { ShutdownSignal } from '../../node/process/signals.ts';
 import { errorMessage } from '../../runtime/errors.ts';

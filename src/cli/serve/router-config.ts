@@ -5,10 +5,10 @@ import type { RouterFlag, routerSettings } from '../../node/configuration/router
 import type {
   AdvertisedAddress,
   CertificatePair,
+  ClusterAccessOptions,
   PemFile,
   ServeConfig,
 } from '../../node/configuration/serve-config.ts';
-import type { ClusterAccessOptions } from '../../node/credentials/cluster-access.ts';
 import {
   type HostNetwork,
   isGlobalUnicast,

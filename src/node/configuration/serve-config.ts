@@ -4,7 +4,6 @@ import type { FoundSetting } from '../../own-paths/status/status-sources.ts';
 import type { IdentityHeaderNames } from '../../request/headers.ts';
 import type { AdvertisedBy } from '../../snapshot/addresses/addresses.ts';
 import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';
-import type { ClusterAccessOptions } from '../credentials/cluster-access.ts';
 import type { RouterSettings } from './router-settings.ts';
 
 /** A PEM file as it was read at start; the path is kept so that the file can be read again when it changes. */
@@ -38,6 +37,17 @@ export interface TlsParameters {
 }
 
 export type Listening = Pick<RouterSettings['serving'], 'bindAddress' | 'port'>;
+
+/** Where a cluster is, and as whom to read it. */
+export type ClusterAccessOptions =
+  /** A kubeconfig file. `context`: instead of its current one. `text`: its content, if it has been read. */
+  | {
+      readonly kubeconfig: string;
+      readonly context?: string | undefined;
+      readonly text?: string | undefined;
+    }
+  /** The service account of the pod. */
+  | { readonly inCluster: true };
 
 /** How the health of the API servers is found out. All but the interval is a constant (docs/reference/limits.md). */
 export interface HealthConfig extends Omit<ServerHealthOptions, 'monotonic'> {

@@ -6,7 +6,8 @@ import { describe, it, type TestContext, test } from 'node:test';
 import { inspect } from 'node:util';
 import { UnsecuredJWT } from 'jose';
 import { clusterAuthority, clusterClient, exampleCluster } from '../../../test/support/example-cluster.ts';
-import { type ClusterAccessOptions, expiringCredentials, loadClusterAccess } from './cluster-access.ts';
+import type { ClusterAccessOptions } from '../configuration/serve-config.ts';
+import { expiringCredentials, loadClusterAccess } from './cluster-access.ts';
 
 test('a kubeconfig gives authorities, certificate, headers and name', async (context) => {
   const { kubeconfig } = await exampleCluster(context);

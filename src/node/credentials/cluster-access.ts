@@ -7,17 +7,9 @@ import { isBearerToken } from '../../runtime/bearer-token.ts';
 import { errorMessage, fileErrorMessage } from '../../runtime/errors.ts';
 import { joinHostPort } from '../../snapshot/addresses/addresses.ts';
 import { parseCertificates, parsePair } from '../callers/pem-files.ts';
+import type { ClusterAccessOptions } from '../configuration/serve-config.ts';
 import { type ExpiringCertificate, firstToEnd } from './credential-watch.ts';
 import type { PemPair } from './credentials.ts';
-
-export type ClusterAccessOptions =
-  /** A kubeconfig file. `context`: instead of its current one. `text`: its content, if it has been read. */
-  | {
-      readonly kubeconfig: string;
-      readonly context?: string | undefined;
-      readonly text?: string | undefined;
-    }
-  | { readonly inCluster: true };
 
 export interface ClusterAccess {
   /** URL of the API server, or of a load balancer in front of several. May have a path. */

@@ -1,10 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { ServeConfig } from '../../node/configuration/serve-config.ts';
-import {
-  type ClusterAccessOptions,
-  expiringCredentials,
-  loadClusterAccess,
-} from '../../node/credentials/cluster-access.ts';
+import type { ClusterAccessOptions, ServeConfig } from '../../node/configuration/serve-config.ts';
+import { expiringCredentials, loadClusterAccess } from '../../node/credentials/cluster-access.ts';
 import { isLocalServerAddress } from '../../node/process/local-server-id.ts';
 import type { EmbeddedSync, EmbeddedSyncParts } from '../../node/process/start-router.ts';
 import type { EmbeddedSyncStatus } from '../../own-paths/status/status-sources.ts';

@@ -1,5 +1,5 @@
-import type { ServeConfig } from '../../node/configuration/serve-config.ts';
-import { type ClusterAccessOptions, loadClusterAccess } from '../../node/credentials/cluster-access.ts';
+import type { ClusterAccessOptions, ServeConfig } from '../../node/configuration/serve-config.ts';
+import { loadClusterAccess } from '../../node/credentials/cluster-access.ts';
 import { apiEndpointsPath, endpointServerId, parseApiEndpoints } from '../endpoints.ts';
 import { identityLeasePaths, parseIdentityLease } from '../leases.ts';
 import { listObjects, type ServerDocuments, withReadTimeout } from '../server-documents.ts';

@@ -1,6 +1,7 @@
 // The sync job as a library: one round, a loop of them, and a folder of recorded responses.
 
-export { ClusterAccessError, type ClusterAccessOptions } from '../../node/credentials/cluster-access.ts';
+export type { ClusterAccessOptions } from '../../node/configuration/serve-config.ts';
+export { ClusterAccessError } from '../../node/credentials/cluster-access.ts';
 export type { Delivery, DeliveryResult, SealedDelivery, SnapshotTarget, TargetStatus } from '../deliver.ts';
 export { ReadError, type ReadErrorCode } from '../server-documents.ts';
 export type { ServerStatus, SyncLoop, SyncOnceResult, SyncStatus } from '../sync-loop.ts';

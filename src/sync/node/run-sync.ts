@@ -1,9 +1,6 @@
 import type { JWK } from 'jose';
-import {
-  type ClusterAccess,
-  type ClusterAccessOptions,
-  loadClusterAccess,
-} from '../../node/credentials/cluster-access.ts';
+import type { ClusterAccessOptions } from '../../node/configuration/serve-config.ts';
+import { type ClusterAccess, loadClusterAccess } from '../../node/credentials/cluster-access.ts';
 import type { HttpsServer } from '../../node/destinations/https-client.ts';
 import { silentLogger } from '../../runtime/logger.ts';
 import { systemClock } from '../../runtime/time.ts';
