@@ -6,11 +6,15 @@ import { createCarrier, createRouter, handleRequest } from './proxy/router.ts';
 import type { InboundRequest } from './request/inbound.ts';
 import { ownPathsPrefix } from './request/own-path-target.ts';
 import { type HandlerEnvironment, type Router, webInbound } from './request/router.ts';
-import { responseOf, sentElsewhere } from './request/transport.ts';
+import { type Outcome, responseOf, sentElsewhere } from './request/transport.ts';
 
 export interface AppOptions extends OwnAppOptions {
   /** For a runtime that carries upgrades past the fetch handler: the same router. Default: one of its own. */
   readonly router?: Router;
+}
+
+function respondLater(outcome: Outcome, inbound: InboundRequest): void {
+  if (outcome.kind === 'response') inbound.respond?.(outcome.response);
 }
 
 /** The router's own health, which everyone may read, and what only allowed callers may. */
@@ -35,9 +39,7 @@ export function createApp(options: AppOptions): Hono<HandlerEnvironment> {
   // What is an API server's: accept (400), authenticate (401, `options.authenticators`), decide, deliver.
   const toApiServer = (inbound: InboundRequest): Response | Promise<Response> => {
     if (inbound.respond === undefined) return handleRequest(inbound, router, logger, carry, responseOf);
-    void handleRequest(inbound, router, logger, carry, (outcome) => {
-      if (outcome.kind === 'response') inbound.respond?.(outcome.response);
-    });
+    void handleRequest(inbound, router, logger, carry, respondLater);
     return sentElsewhere;
   };
 

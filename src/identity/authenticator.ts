@@ -33,23 +33,15 @@ const passthrough: Caller = Object.freeze({ kind: 'passthrough' });
  * A client certificate that was presented and not accepted is a refusal, unless the request also carries a bearer token: the
  * API server's word on the token decides.
  *
+ * @param first who is asked first, of those left after one that had to be waited for; `refusals`: of those before
  * @returns a promise only where an authenticator has to wait for its opinion
  * @throws {AuthenticationError} (or rejects) when credentials were refused and nothing else speaks for the caller.
  */
 export function askAuthenticators(
   inbound: InboundRequest,
   authenticators: readonly Authenticator[],
-): Caller | Promise<Caller> {
-  const { clientCertificateError } = inbound.connection;
-  const refusals = clientCertificateError === undefined ? [] : [certificateRefused(clientCertificateError)];
-  return askFrom(0, inbound, authenticators, refusals);
-}
-
-function askFrom(
-  first: number,
-  inbound: InboundRequest,
-  authenticators: readonly Authenticator[],
-  refusals: AuthenticationError[],
+  first = 0,
+  refusals = refusedCertificates(inbound),
 ): Caller | Promise<Caller> {
   for (let index = first; index < authenticators.length; index++) {
     try {
@@ -57,17 +49,18 @@ function askFrom(
       // Most have one at once, and each turn of the microtask queue costs every request. `then` also tells promises of
       // another realm and remote calls: not waited for, their refusal would pass for no opinion.
       if (opinion !== undefined && 'then' in opinion) {
+        const askFurther = () => askAuthenticators(inbound, authenticators, index + 1, refusals);
         return Promise.resolve(opinion)
-          .then(authenticated)
+          .then(admitted)
           .then(
-            (caller) => caller ?? askFrom(index + 1, inbound, authenticators, refusals),
+            (caller) => caller ?? askFurther(),
             (error: unknown) => {
               refusals.push(refusalOf(error));
-              return askFrom(index + 1, inbound, authenticators, refusals);
+              return askFurther();
             },
           );
       }
-      const caller = authenticated(opinion);
+      const caller = admitted(opinion);
       if (caller !== undefined) return caller;
     } catch (error) {
       refusals.push(refusalOf(error));
@@ -76,15 +69,12 @@ function askFrom(
   return unidentified(inbound, refusals);
 }
 
-function authenticated(opinion: Caller | undefined): Caller | undefined {
-  return opinion?.kind === 'authenticated' ? admitted(opinion) : undefined;
-}
-
-function certificateRefused(cause: string): AuthenticationError {
-  return new ClientCertificateError(
-    'the client certificate could not be verified: present one of an authority that this cluster accepts, or none',
-    { cause },
-  );
+function refusedCertificates({ connection }: InboundRequest): AuthenticationError[] {
+  const { clientCertificateError: cause } = connection;
+  if (cause === undefined) return [];
+  const text =
+    'the client certificate could not be verified: present one of an authority that this cluster accepts, or none';
+  return [new ClientCertificateError(text, { cause })];
 }
 
 /** @throws errors of the router rather than of the credentials, and final refusals: fail closed, at once. */
@@ -106,7 +96,8 @@ function unidentified(inbound: InboundRequest, refusals: readonly Authentication
 
 const knownAdmitted = new WeakMap<Caller, Caller>();
 
-function admitted(caller: Extract<Caller, { kind: 'authenticated' }>): Caller {
+function admitted(caller: Caller | undefined): Caller | undefined {
+  if (caller?.kind !== 'authenticated') return undefined;
   const known = knownAdmitted.get(caller);
   if (known !== undefined) return known;
   try {

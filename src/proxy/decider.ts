@@ -71,6 +71,7 @@ export function createDecider(settings: RouterSettings) {
   };
 
   const untilSettled = (requestInfo: RequestInfo): number => {
+    if (!enabled) return 0;
     const table = currentTable();
     const now = clock();
     const wait = untilVersionSettles(requestInfo, table, { now, preferredVersion });
@@ -85,7 +86,7 @@ export function createDecider(settings: RouterSettings) {
       if (inbound.record !== undefined) inbound.record.decision = decision;
       return decision;
     },
-    untilVersionSettles: (requestInfo: RequestInfo): number => (enabled ? untilSettled(requestInfo) : 0),
+    untilVersionSettles: untilSettled,
     isMisplaced(requestInfo: RequestInfo, before: Decision, { id, kind }: Destination): boolean {
       // A request that a peer has rerouted stays here, at any version.
       if (!enabled || before.reason === 'AlreadyRerouted') return false;
@@ -116,7 +117,7 @@ export function createDecider(settings: RouterSettings) {
     comesTooSoon(
       { inbound, requestInfo }: AdmittedRequest,
       { versions }: Candidates,
-      { otherVersion }: Choice,
+      { otherVersion }: Pick<Choice, 'otherVersion'>,
     ): boolean {
       if (otherVersion === undefined || versions === undefined || isRead(inbound.method)) return false;
       const table = routingTable.current();

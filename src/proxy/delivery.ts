@@ -2,7 +2,7 @@ import { statusResponse } from '../apimachinery/status.ts';
 import { AssertionTooLargeError } from '../identity/assertion/assertion-signer.ts';
 import { type Destination, foundNoConnection, TransportError } from '../request/destination.ts';
 import { auditIdOf } from '../request/headers.ts';
-import { isRead, type OtherVersion } from '../request/inbound.ts';
+import type { OtherVersion } from '../request/inbound.ts';
 import type { AdmittedRequest, Router, Send } from '../request/router.ts';
 import { type Outcome, ownResponse, type ResponseToSend, type SendResult } from '../request/transport.ts';
 import type { DecisionReason } from '../routing/decision.ts';
@@ -13,7 +13,7 @@ import { isEverybodys, isServedBySnapshot, toldToPeer } from './judge-response.t
 import type { RouterSettings } from './options.ts';
 import { type Failed, type NoResponse, ServedNowhere } from './other-servers.ts';
 import { buildOutboundRequest, type OutboundHints } from './outbound.ts';
-import { type Candidates, ServerChoice } from './server-choice.ts';
+import { type Candidates, noCandidates, ServerChoice } from './server-choice.ts';
 import { unavailable } from './undelivered.ts';
 
 /** What the local server gets whatever it serves: it only has to be ready. */
@@ -24,16 +24,19 @@ const anyServerResponds: ReadonlySet<string> = new Set<DecisionReason>([
   'FeatureGateDisabled',
 ]);
 
-/** The last part of every request's way: choose, stamp, send; ask others where `othersToAsk` says so. */
+/** The last part of every request's way: choose a server, stamp, send; ask others where `othersToAsk` says so. */
 export function createDelivery(settings: RouterSettings, decider: Decider): Router['deliver'] {
   const { local, load, health, retryBudget: budget, routingTable, logger } = settings;
   const failures = new FailureLog({ logger, clock: settings.monotonicClock });
   const servedNowhere = new ServedNowhere(settings.monotonicClock, () => routingTable.current()?.snapshot);
   const choice = new ServerChoice(settings);
   const outbound = { ...settings, isMisplaced: decider.isMisplaced };
+  /** No candidate, though it may be one of the snapshot's servers: others are asked in its place, whoever it is. */
+  const theLocalServer = { destination: local, server: undefined, otherVersion: undefined };
 
-  function mayTryAnother(candidates: Candidates, tried?: RoutingServer): boolean {
-    return budget.left >= 1 && choice.choose(candidates, tried) !== undefined;
+  /** Who may be asked in place of the server that was chosen. */
+  function othersOf(request: AdmittedRequest): Candidates {
+    return request.decision.decision === 'peer' ? request.decision : decider.othersThanLocal(request);
   }
 
   function othersMayServe(request: AdmittedRequest): boolean {
@@ -43,26 +46,40 @@ export function createDelivery(settings: RouterSettings, decider: Decider): Rout
     return !servedNowhere.has(request.requestInfo) || health?.allSettled() !== undefined;
   }
 
-  function notReady(request: AdmittedRequest): Outcome {
+  function notReady(request: AdmittedRequest): Promise<Outcome> {
     request.inbound.record?.turnedAway('ServerNotReady');
-    return ownResponse(toldToPeer(request, unavailable('ServerNotReady')));
+    return Promise.resolve(ownResponse(toldToPeer(request, unavailable('ServerNotReady'))));
   }
 
-  function deliverToPeer(request: AdmittedRequest, candidates: Candidates, send: Send): Promise<Outcome> {
-    const chosen = choice.choose(candidates);
-    const settled = chosen && health?.settled(chosen.server.id);
-    if (settled !== undefined) return settled.then(() => deliverToPeer(request, candidates, send));
-    if (chosen === undefined && candidates.candidates.length > 0) return Promise.resolve(notReady(request));
-    if (chosen?.destination === undefined)
-      return Promise.resolve(ownResponse(unavailable('PeerAddressUnknown')));
-    if (decider.comesTooSoon(request, candidates, chosen)) return Promise.resolve(notReady(request));
-    const { server } = chosen;
+  function deliver(request: AdmittedRequest, send: Send): Promise<Outcome> {
+    const { decision, inbound } = request;
+    if (decision.decision === 'unavailable') {
+      if (decision.reason === 'ServerNotKnown') inbound.record?.turnedAway('ServerNotReady');
+      return Promise.resolve(ownResponse(unavailable(decision.reason)));
+    }
+    const isLocal = decision.decision === 'local';
+    const candidates = isLocal ? noCandidates : decision;
+    const chosen = isLocal ? theLocalServer : choice.choose(candidates);
+    if (chosen === undefined && candidates.candidates.length > 0) return notReady(request);
+    if (chosen?.destination === undefined) {
+      return Promise.resolve(ownResponse(unavailable(isLocal ? 'NoSnapshot' : 'PeerAddressUnknown')));
+    }
+    const { destination, server, otherVersion } = chosen;
+    if (isLocal) {
+      // By the decision no server can take its place.
+      const missing = health?.whyNot(destination.id);
+      const isDecidedByServed = missing !== 'served-set' || !anyServerResponds.has(decision.reason);
+      if (missing !== undefined && isDecidedByServed) return notReady(request);
+    }
+    const settled = health?.settled(destination.id);
+    if (settled !== undefined) return settled.then(() => deliver(request, send));
+    if (decider.comesTooSoon(request, candidates, chosen)) return notReady(request);
     const hints = {
-      othersLeft: () => mayTryAnother(candidates, server),
+      othersLeft: () => budget.left >= 1 && choice.choose(othersOf(request), server) !== undefined,
       othersMayServe: othersMayServe(request),
     };
-    return attempt(request, chosen.destination, chosen.otherVersion, send, hints, (failed) =>
-      askOthers(request, candidates, server, failed, send),
+    return attempt(request, destination, otherVersion, send, hints, (failed) =>
+      askOthers(request, server, failed, send),
     );
   }
 
@@ -72,30 +89,13 @@ export function createDelivery(settings: RouterSettings, decider: Decider): Rout
    */
   async function askOthers(
     request: AdmittedRequest,
-    candidates: Candidates,
     first: RoutingServer | undefined,
     failed: Failed,
     send: Send,
   ): Promise<Outcome> {
     const others = await import('./ask-others.ts');
     const asking = { settings, decider, choice, servedNowhere, othersMayServe, attempt };
-    return others.askOthers(asking, request, candidates, first, failed, send);
-  }
-
-  function deliverToLocal(request: AdmittedRequest, destination: Destination, send: Send): Promise<Outcome> {
-    // By the decision no server can take its place.
-    const missing = health?.whyNot(destination.id);
-    const isDecidedByServed = missing !== 'served-set' || !anyServerResponds.has(request.decision.reason);
-    if (missing !== undefined && isDecidedByServed) return Promise.resolve(notReady(request));
-    const settled = health?.settled(destination.id);
-    if (settled !== undefined) return settled.then(() => deliverToLocal(request, destination, send));
-    const hints = {
-      othersLeft: () => mayTryAnother(decider.othersThanLocal(request)),
-      othersMayServe: othersMayServe(request),
-    };
-    return attempt(request, destination, undefined, send, hints, (failed) =>
-      askOthers(request, decider.othersThanLocal(request), undefined, failed, send),
-    );
+    return others.askOthers(asking, request, othersOf(request), first, failed, send);
   }
 
   /**
@@ -185,27 +185,5 @@ export function createDelivery(settings: RouterSettings, decider: Decider): Rout
     return { kind: 'no response', error };
   }
 
-  return (request, send) => {
-    const { inbound } = request;
-    if (isRead(inbound.method) || inbound.keepBody === undefined) return deliver(request, send);
-    // Until a response begins, a server may say that it did not process the request.
-    inbound.keepBody();
-    return deliver(request, send).finally(() => inbound.forgetBody?.());
-  };
-
-  function deliver(request: AdmittedRequest, send: Send): Promise<Outcome> {
-    budget.deposit();
-    const { decision } = request;
-    switch (decision.decision) {
-      case 'local':
-        return local === undefined
-          ? Promise.resolve(ownResponse(unavailable('NoSnapshot')))
-          : deliverToLocal(request, local, send);
-      case 'peer':
-        return deliverToPeer(request, decision, send);
-      case 'unavailable':
-        if (decision.reason === 'ServerNotKnown') request.inbound.record?.turnedAway('ServerNotReady');
-        return Promise.resolve(ownResponse(unavailable(decision.reason)));
-    }
-  }
+  return deliver;
 }

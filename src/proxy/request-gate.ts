@@ -1,9 +1,8 @@
 import { isLongRunning } from '../apimachinery/long-running.ts';
 import type { RequestInfo } from '../apimachinery/request-info.ts';
 import { statusResponse } from '../apimachinery/status.ts';
-import type { AdmittedRequest } from '../request/router.ts';
+import type { AdmittedRequest, Router, Send } from '../request/router.ts';
 import { type Outcome, ownResponse } from '../request/transport.ts';
-import type { Caller } from '../request/user-info.ts';
 
 /** Seconds, as kube-apiserver has it (pkg/server/filters/maxinflight.go). */
 const retryAfterSeconds = 1;
@@ -28,38 +27,29 @@ export class RequestGate {
   }
 
   /**
-   * Counts a request in and calls `serve`; responds with 429 in its place when it is turned away. It counts until its
-   * exchange is over; on runtimes that cannot tell (no `InboundRequest.onFinished`), until `serve` has responded.
+   * Counts a request in and delivers it; responds with 429 in its place when it is turned away. It counts until its exchange
+   * is over; where that cannot be told (no `InboundRequest.onFinished`), until `deliver` has responded.
    */
-  pass({ inbound, requestInfo, caller }: AdmittedRequest, serve: () => Promise<Outcome>): Promise<Outcome> {
-    const leave = this.enter(requestKindOf(requestInfo), isExempt(caller));
-    if (leave === undefined) {
+  pass(request: AdmittedRequest, send: Send, deliver: Router['deliver']): Promise<Outcome> {
+    const { inbound, requestInfo, caller } = request;
+    const kind = requestKindOf(requestInfo);
+    const counts = this.#counts;
+    const limit = this.#limits[kind];
+    const isFull = limit > 0 && counts[kind] >= limit;
+    if (isFull && !(caller.kind === 'authenticated' && caller.user.groups.includes(exemptGroup))) {
       inbound.record?.turnedAway('Overloaded');
       const text = 'Too many requests, please try again later.';
       const refusal = statusResponse('TooManyRequests', text, { retryAfterSeconds });
       return Promise.resolve(ownResponse(refusal));
     }
-    if (inbound.onFinished === undefined) return serve().finally(leave);
-    inbound.onFinished(leave);
-    return serve();
-  }
-
-  /**
-   * @param exempt counted, but never turned away
-   * @returns what counts it out again, to be called exactly once; `undefined`: it was turned away
-   */
-  enter(kind: RequestKind, exempt: boolean): (() => void) | undefined {
-    const limit = this.#limits[kind];
-    if (limit > 0 && !exempt && this.#counts[kind] >= limit) return undefined;
-    this.#counts[kind] += 1;
-    return () => {
-      this.#counts[kind] -= 1;
+    counts[kind] += 1;
+    const leave = () => {
+      counts[kind] -= 1;
     };
+    if (inbound.onFinished === undefined) return deliver(request, send).finally(leave);
+    inbound.onFinished(leave);
+    return deliver(request, send);
   }
-}
-
-function isExempt(caller: Caller): boolean {
-  return caller.kind === 'authenticated' && caller.user.groups.includes(exemptGroup);
 }
 
 /** As kube-apiserver's `request_kind` label has it, and what it does not count: requests without an end. */

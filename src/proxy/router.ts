@@ -4,7 +4,7 @@ import { RequestInfoError } from '../apimachinery/request-info-error.ts';
 import { internalError, statusResponse } from '../apimachinery/status.ts';
 import { AuthenticationError, askAuthenticators } from '../identity/authenticator.ts';
 import { auditIdOf, hasPassedThrough, withAuditId } from '../request/headers.ts';
-import { type InboundRequest, RequestRecord } from '../request/inbound.ts';
+import { type InboundRequest, isRead, RequestRecord } from '../request/inbound.ts';
 import { refuseOwnPath } from '../request/own-path-target.ts';
 import type { AdmittedRequest, Router, Send } from '../request/router.ts';
 import { type Outcome, ownResponse, type ResponseToSend } from '../request/transport.ts';
@@ -33,18 +33,18 @@ export function handleRequest<Answer>(
   router: Pick<Router, 'accept' | 'identify' | 'decide'>,
   logger: Logger,
   serve: Serve,
-  answer: (outcome: Outcome) => Answer,
+  answer: (outcome: Outcome, inbound: InboundRequest) => Answer,
 ): Answer | Promise<Answer> {
   const failed = (error: unknown): Answer => {
     const response = withAuditId(internalError(error, logger, auditIdOf(inbound)), inbound);
     inbound.record?.responded(response.status);
-    return answer(ownResponse(response));
+    return answer(ownResponse(response), inbound);
   };
   const finished = (outcome: Outcome): Answer => {
     try {
       if (outcome.kind === 'response' && !outcome.isPassedOn) withAuditId(outcome.response, inbound);
       inbound.record?.responded(outcome.kind === 'sent' ? outcome.status : outcome.response.status);
-      return answer(outcome);
+      return answer(outcome, inbound);
     } catch (error) {
       return failed(error);
     }
@@ -77,16 +77,23 @@ interface SettlingRouter extends Router {
 }
 
 export function createRouter(settings: RouterSettings): SettlingRouter {
-  const { authenticators, pseudonym, monotonicClock, logger, observers, gate, random } = settings;
+  const { authenticators, pseudonym, monotonicClock, logger, observers, gate, random, retryBudget } = settings;
   const readRequest = rememberingRequests();
   const decider = createDecider(settings);
   const deliverNow = createDelivery(settings, decider);
 
   function deliver(request: AdmittedRequest, send: Send): Promise<Outcome> {
+    const { inbound } = request;
+    retryBudget.deposit();
+    // Until a response begins, a server may say that it did not process the request.
+    const keepsBody = inbound.keepBody !== undefined && !isRead(inbound.method);
+    if (keepsBody) inbound.keepBody?.();
     const ready = settled(request);
-    return ready instanceof Promise
-      ? ready.then((later) => deliverNow(later, send))
-      : deliverNow(ready, send);
+    const delivered =
+      ready instanceof Promise
+        ? ready.then((later) => deliverNow(later, send))
+        : deliverNow(ready, send);
+    return keepsBody ? delivered.finally(() => inbound.forgetBody?.()) : delivered;
   }
 
   function settled(request: AdmittedRequest): AdmittedRequest | Promise<AdmittedRequest> {
@@ -113,7 +120,7 @@ export function createRouter(settings: RouterSettings): SettlingRouter {
       try {
         const requestInfo = readRequest(inbound.method, inbound.target);
         record.accepted(requestInfo);
-        const refusal = refuseOwnPath({ inbound, requestInfo });
+        const refusal = refuseOwnPath(inbound.target, requestInfo.path);
         if (refusal !== undefined) return ownResponse(refusal);
         if (!isLongRunning(requestInfo)) inbound.limitDuration?.();
         return requestInfo;
@@ -133,8 +140,7 @@ export function createRouter(settings: RouterSettings): SettlingRouter {
     },
     decide: decider.decide,
     settled,
-    deliver:
-      gate === undefined ? deliver : (request, send) => gate.pass(request, () => deliver(request, send)),
+    deliver: gate === undefined ? deliver : (request, send) => gate.pass(request, send, deliver),
   };
 }
 

@@ -18,7 +18,7 @@ export interface Choice {
   readonly server: RoutingServer;
   readonly destination: Destination | undefined;
   /** The version that responds in place of the preferred one; left out where it does not matter, or it is that one. */
-  readonly otherVersion?: OtherVersion;
+  readonly otherVersion?: OtherVersion | undefined;
 }
 
 interface ServerChoiceOptions {
@@ -85,32 +85,29 @@ export class ServerChoice {
    * @param except one that was tried already
    */
   #drawTwo(candidates: readonly RoutingServer[], except?: RoutingServer): RoutingServer | undefined {
-    const first = this.#draw(candidates, except, undefined);
-    if (first === undefined || candidates.length === 1) return first;
-    const second = this.#draw(candidates, except, first);
-    if (second === undefined) return first;
-    const isFirst = this.isFirst(first);
-    // The first was drawn from the preferred ones if there are any; the second may have had to do without.
-    if (isFirst !== this.isFirst(second)) return isFirst ? first : second;
-    const { load } = this.#options;
-    return load.inFlight(second.id) < load.inFlight(first.id) ? second : first;
-  }
-
-  #draw(
-    candidates: readonly RoutingServer[],
-    except: RoutingServer | undefined,
-    drawn: RoutingServer | undefined,
-  ): RoutingServer | undefined {
-    const start = Math.floor(this.#options.random() * candidates.length);
-    let avoided: RoutingServer | undefined;
-    for (let step = 0; step < candidates.length; step++) {
-      const candidate = candidates[(start + step) % candidates.length];
-      if (candidate === undefined || candidate === except || candidate === drawn) continue;
-      const may = this.#mayBeAsked(candidate.id);
-      if (may === 'first') return candidate;
-      if (may === 'last') avoided ??= candidate;
+    const { random, load } = this.#options;
+    let best: RoutingServer | undefined;
+    let isBestFirst = false;
+    for (let draw = 0; draw < 2 && draw < candidates.length; draw++) {
+      const start = Math.floor(random() * candidates.length);
+      let drawn: RoutingServer | undefined;
+      let isFirst = false;
+      for (let step = 0; step < candidates.length && !isFirst; step++) {
+        const candidate = candidates[(start + step) % candidates.length];
+        if (candidate === undefined || candidate === except || candidate === best) continue;
+        const may = this.#mayBeAsked(candidate.id);
+        isFirst = may === 'first';
+        if (isFirst || (may === 'last' && drawn === undefined)) drawn = candidate;
+      }
+      if (drawn === undefined) break;
+      // Of two that are alike the one with fewer in flight; else the one that may be asked as any other.
+      const isLess = best === undefined || load.inFlight(drawn.id) < load.inFlight(best.id);
+      if (isFirst === isBestFirst ? isLess : isFirst) {
+        best = drawn;
+        isBestFirst = isFirst;
+      }
     }
-    return avoided;
+    return best;
   }
 
   #choiceOf(server: RoutingServer, versions?: VersionChoice, minor?: string): Choice {

@@ -1,5 +1,4 @@
 import { statusResponse } from '../apimachinery/status.ts';
-import type { AdmittedRequest } from './router.ts';
 
 export const ownPathsPrefix = '/.mixed-version-proxy';
 
@@ -26,11 +25,8 @@ export function ownPathSpelling(target: string, path: string): OwnPathSpelling {
  * No reading of a disguised one may lead to an API server, and no own path can be upgraded.
  * @returns the refusal (400), or `undefined` for every other path.
  */
-export function refuseOwnPath(
-  { inbound, requestInfo }: Pick<AdmittedRequest, 'inbound' | 'requestInfo'>,
-  isUpgrade = false,
-): Response | undefined {
-  const spelling = ownPathSpelling(inbound.target, requestInfo.path);
+export function refuseOwnPath(target: string, path: string, isUpgrade = false): Response | undefined {
+  const spelling = ownPathSpelling(target, path);
   if (spelling === 'none' || (spelling === 'own' && !isUpgrade)) return undefined;
   return statusResponse(
     'BadRequest',

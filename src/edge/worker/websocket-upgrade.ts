@@ -43,7 +43,7 @@ export async function upgradeWebSocket(
   const protocol = inbound.request.headers.get('upgrade')?.trim().toLowerCase();
   if (protocol !== 'websocket') return refuseProtocol();
   const serve = (request: AdmittedRequest): Outcome | Promise<Outcome> => {
-    const refusal = refuseOwnPath(request, true);
+    const refusal = refuseOwnPath(inbound.target, request.requestInfo.path, true);
     if (refusal !== undefined) return ownResponse(refusal);
     return router.deliver(request, async (outbound) => {
       const headers = outboundHeaders(outbound, inbound);

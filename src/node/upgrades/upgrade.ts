@@ -222,7 +222,7 @@ async function upgrade(
   const inbound = new UpgradeInbound(incoming, client, options);
   const token = protocolOf(incoming.rawHeaders);
   const serve = (request: AdmittedRequest): Outcome | Promise<Outcome> => {
-    const refusal = refuseOwnPath(request, true);
+    const refusal = refuseOwnPath(inbound.target, request.requestInfo.path, true);
     if (refusal !== undefined) return ownResponse(refusal);
     return router.deliver(request, async (outbound) => {
       const response = await dialUpgrade(dialer, outbound, { token, headTimeout, signal: inbound.signal });
