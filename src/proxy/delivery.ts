@@ -155,15 +155,15 @@ export function createDelivery(settings: RouterSettings, decider: Decider): Rout
   ): ResponseToSend | NoResponse {
     const { record } = inbound;
     if (error instanceof AssertionTooLargeError) {
-      record?.attemptFailed('AssertionTooLarge');
+      record?.attemptEnded('AssertionTooLarge');
       return ownResponse(statusResponse('RequestEntityTooLarge', error.message));
     }
     if (!(error instanceof TransportError)) {
-      record?.attemptFailed('InternalError');
+      record?.attemptEnded('InternalError');
       throw error;
     }
     const { code, message, mayHaveBeenProcessed } = error;
-    record?.attemptFailed(code);
+    record?.attemptEnded(code);
     // Not evidence against the destination: if it counted, any client could make the router avoid a server.
     const isClients = code === 'ClientGone' || code === 'RequestHeaderFieldsTooLarge';
     if (!isClients) {

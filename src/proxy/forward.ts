@@ -5,6 +5,7 @@ import { cleanResponseHeaders, withAuditIdForClient } from '../request/headers.t
 import type { OtherVersion } from '../request/inbound.ts';
 import type { AdmittedRequest, Router } from '../request/router.ts';
 import {
+  type OutboundRequest,
   type Outcome,
   ownResponse,
   type Refusal,
@@ -42,16 +43,11 @@ export function forward(
     const sent =
       etag === undefined ? outbound : { ...outbound, headers: [...outbound.headers, 'if-none-match', etag] };
     return transport.send(sent, inbound, (head) => {
-      record?.attemptResponded(head.status);
-      // Either is a reason to ask another server, which `Router.deliver` does.
-      const notServed = believesNotFound ? undefined : refusalOfNotServed(request, outbound, head);
-      const refusal = notServed ?? refusalOfUnavailableServer(request, head);
-      if (refusal !== undefined) return { kind: 'replace', outcome: refusal };
-      const response = provesNothing(request, head.status)
-        ? unavailable('NoSnapshot')
-        : refuseRedirect(request, outbound.destination, head);
-      if (ifNoneMatch === undefined) record?.responded(response?.status ?? head.status);
-      if (response !== undefined) return { kind: 'replace', outcome: ownResponse(response) };
+      record?.attemptEnded(head.status);
+      const instead = head.status < 300 ? undefined : inPlaceOf(request, outbound, head, believesNotFound);
+      if (instead?.kind === 'refusal') return { kind: 'replace', outcome: instead };
+      if (ifNoneMatch === undefined) record?.responded(instead?.response.status ?? head.status);
+      if (instead !== undefined) return { kind: 'replace', outcome: instead };
       const headers = withAuditIdForClient(cleanResponseHeaders(head.headers), inbound);
       const { otherVersion } = inbound;
       if (otherVersion !== undefined) headers.push('warning', versionWarning(otherVersion));
@@ -59,6 +55,23 @@ export function forward(
       return { kind: 'forward', headers, bytes };
     });
   });
+}
+
+/**
+ * What takes the place of a destination's response; `undefined` passes it on. A refusal is a reason to ask another server,
+ * which `Router.deliver` does.
+ */
+function inPlaceOf(
+  request: AdmittedRequest,
+  outbound: OutboundRequest,
+  head: ResponseHead,
+  believesNotFound: boolean,
+): ResponseToSend | Refusal | undefined {
+  const notServed = believesNotFound ? undefined : refusalOfNotServed(request, outbound, head);
+  const refusal = notServed ?? refusalOfUnavailableServer(request, head);
+  if (refusal !== undefined) return refusal;
+  if (provesNothing(request, head.status)) return ownResponse(unavailable('NoSnapshot'));
+  return refuseRedirect(request, outbound.destination, head);
 }
 
 /** While there has been no snapshot, a 404 of the local server for a resource path proves nothing. */
@@ -97,15 +110,14 @@ function refuseRedirect(
   request: AdmittedRequest,
   destination: Destination,
   head: ResponseHead,
-): Response | undefined {
+): ResponseToSend | undefined {
   if (head.status < 300 || head.status > 399 || destination.kind === 'local') return undefined;
   if (head.status === 304) return undefined;
   if (request.requestInfo.subresource === 'proxy') return undefined;
   if (allHeaders(head.headers, 'location').every((location) => pathOnly.test(location))) return undefined;
-  return statusResponse(
-    'ServiceUnavailable',
-    'the API server that serves this resource attempted to redirect this request to another server, which is not permitted',
-  );
+  const text =
+    'the API server that serves this resource attempted to redirect this request to another server, which is not permitted';
+  return ownResponse(statusResponse('ServiceUnavailable', text));
 }
 
 /**

@@ -78,7 +78,9 @@ test('a request too many is a 429 Status with Retry-After, until one before it h
   const gate = new RequestGate({ readOnly: 1, mutating: 0, longRunning: 0 });
   const first = requestOf();
   assert.equal(await gate.pass(first.request, send, served), response);
-  const { retryAfter, body } = await refusal(gate.pass(requestOf().request, send, () => assert.fail('was served')));
+  const { retryAfter, body } = await refusal(
+    gate.pass(requestOf().request, send, () => assert.fail('was served')),
+  );
   assert.equal(retryAfter, '1');
   assert.deepEqual(body, {
     kind: 'Status',

@@ -77,7 +77,8 @@ interface SettlingRouter extends Router {
 }
 
 export function createRouter(settings: RouterSettings): SettlingRouter {
-  const { authenticators, pseudonym, monotonicClock, logger, observers, gate, random, retryBudget } = settings;
+  const { authenticators, pseudonym, monotonicClock, logger, observers, gate, random, retryBudget } =
+    settings;
   const readRequest = rememberingRequests();
   const decider = createDecider(settings);
   const deliverNow = createDelivery(settings, decider);
@@ -90,9 +91,7 @@ export function createRouter(settings: RouterSettings): SettlingRouter {
     if (keepsBody) inbound.keepBody?.();
     const ready = settled(request);
     const delivered =
-      ready instanceof Promise
-        ? ready.then((later) => deliverNow(later, send))
-        : deliverNow(ready, send);
+      ready instanceof Promise ? ready.then((later) => deliverNow(later, send)) : deliverNow(ready, send);
     return keepsBody ? delivered.finally(() => inbound.forgetBody?.()) : delivered;
   }
 

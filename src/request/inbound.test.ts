@@ -68,8 +68,8 @@ test('an attempt that fails behind the head of its response is told once, and ke
     serverName: 'kubernetes.default.svc',
     trust: { kind: 'peer-ca' },
   });
-  record.attemptResponded(200);
-  record.attemptFailed('ConnectionClosed');
+  record.attemptEnded(200);
+  record.attemptEnded('ConnectionClosed');
   assert.equal(told, 1);
   const [{ status, failure } = assert.fail()] = record.attempts;
   assert.deepEqual([status, failure], [200, 'ConnectionClosed']);

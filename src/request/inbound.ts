@@ -227,19 +227,15 @@ export class RequestRecord {
     this.attempts.push({ destination, begunAt, endedAt: undefined, status: undefined, failure: undefined });
   }
 
-  attemptResponded(status: number): void {
-    this.#attemptEnded({ status });
-  }
-
-  attemptFailed(failure: AttemptFailure): void {
-    this.#attemptEnded({ failure });
-  }
-
-  /** Told once: an attempt that fails after the head of its response has ended with that head. */
-  #attemptEnded(how: Partial<Pick<Attempt, 'status' | 'failure'>>): void {
+  /**
+   * Told once: an attempt that fails after the head of its response has ended with that head.
+   * @param result the code of the response, or why there is none
+   */
+  attemptEnded(result: number | AttemptFailure): void {
     const attempt = this.attempts.at(-1);
     if (attempt === undefined) return;
-    Object.assign(attempt, how);
+    if (typeof result === 'number') attempt.status = result;
+    else attempt.failure = result;
     if (attempt.endedAt !== undefined) return;
     attempt.endedAt = this.#clock();
     for (const observer of this.#observers) observer.attempted?.(this, attempt);

@@ -195,8 +195,11 @@ export function isServedByDepartedServer(requestInfo: RequestInfo, table: Routin
   );
 }
 
-function serversOf(
-  { apiGroup, apiVersion, resource, subresource }: RequestInfo,
+type NamedResource = Pick<RequestInfo, 'apiGroup' | 'apiVersion' | 'resource' | 'subresource'>;
+
+/** Who serves a resource, or a subresource of one; `undefined` when no server does. Pure. */
+export function serversOf(
+  { apiGroup, apiVersion, resource, subresource }: NamedResource,
   table: RoutingTable,
 ): ServedBy | undefined {
   const route = table.resource(apiGroup, apiVersion, resource);

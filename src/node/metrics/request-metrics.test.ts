@@ -72,7 +72,7 @@ test('a rerouted request counts when it is over, with the code that the client g
   const { record, end } = begin('/apis/batch/v1/jobs');
   record.decision = toPeer;
   record.attemptBegun(peer);
-  record.attemptResponded(200);
+  record.attemptEnded(200);
   record.responded(200);
   assert.equal(value('apiserver_rerouted_request_total', { code: '200', ...jobs }), undefined);
   end();
@@ -84,9 +84,9 @@ test('a peer that cannot be reached counts as rerouted with 503, as upstream has
   const { record, end } = begin('/apis/batch/v1/jobs');
   record.decision = toPeer;
   record.attemptBegun(peer);
-  record.attemptFailed('ConnectFailed');
+  record.attemptEnded('ConnectFailed');
   record.attemptBegun({ ...peer, id: 'c' });
-  record.attemptFailed('Timeout');
+  record.attemptEnded('Timeout');
   record.responded(503);
   end();
   assert.equal(value('apiserver_rerouted_request_total', { code: '503' }), 1);
@@ -105,7 +105,7 @@ test('peers without an address and requests that cannot be built are upstream er
   const unbuilt = begin('/apis/batch/v1/jobs');
   unbuilt.record.decision = toPeer;
   unbuilt.record.attemptBegun(peer);
-  unbuilt.record.attemptFailed('AssertionTooLarge');
+  unbuilt.record.attemptEnded('AssertionTooLarge');
   const name = 'apiserver_peer_proxy_errors_total';
   assert.equal(value(name, { type: 'endpoint_resolution', ...jobs }), 1);
   assert.equal(value(name, { type: 'proxy_transport', ...jobs }), 1);
@@ -116,9 +116,9 @@ test('a second try after a response that was not passed on is counted, and each 
   const { record } = begin('/apis/batch/v1/jobs');
   record.decision = toPeer;
   record.attemptBegun(peer);
-  record.attemptResponded(404);
+  record.attemptEnded(404);
   record.attemptBegun({ ...peer, id: 'c' });
-  record.attemptResponded(200);
+  record.attemptEnded(200);
   assert.equal(value('mixed_version_proxy_second_tries_total', { cause: 'NotServed' }), 1);
   const name = 'mixed_version_proxy_destination_requests_total';
   assert.equal(value(name, { destination: 'b', code: '404' }), 1);
@@ -160,7 +160,7 @@ test('durations are seconds, and the own share ends where the destination begins
   wait(20);
   record.attemptBegun(peer);
   wait(300);
-  record.attemptResponded(200);
+  record.attemptEnded(200);
   record.responded(200);
   wait(1000);
   end();
@@ -246,7 +246,7 @@ test('series of a destination go with it, also while a request is under way to i
   registry.destinations.putAside.with('b').add();
   registry.destinations.putAside.with('c').add();
   destinations.retain([{ ...peer, id: 'c' }]);
-  record.attemptResponded(200);
+  record.attemptEnded(200);
   record.responded(200);
   end();
   assert.equal(JSON.stringify([...families().values()]).includes('"destination":"b"'), false);

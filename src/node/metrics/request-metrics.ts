@@ -2,7 +2,6 @@ import { firstHeader } from '../../apimachinery/raw-headers.ts';
 import type { RequestInfo } from '../../apimachinery/request-info.ts';
 import { type RequestKind, requestKindOf } from '../../proxy/request-gate.ts';
 import type { Attempt, ByteCounter, RequestObserver, RequestRecord } from '../../request/inbound.ts';
-import type { Decision } from '../../routing/decision.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import type { MetricRegistry } from './catalogue.ts';
 import type { DestinationSeriesIndex } from './connection-metrics.ts';
@@ -274,7 +273,7 @@ export class RequestMetrics implements RequestObserver {
   }
 
   responded(record: RequestRecord): void {
-    this.#countKnown(record);
+    this.#countDecision(record);
     const { aggregatedDiscovery, inbound } = record;
     const { requests } = this.#registry;
     if (inbound.otherVersion !== undefined) {
@@ -287,7 +286,7 @@ export class RequestMetrics implements RequestObserver {
   finished(record: RequestRecord): void {
     const { status, dropped, decision, begunAt, finishedAt, responseBytes: series } = record;
     const { requests } = this.#registry;
-    if (record.respondedAt === undefined) this.#countKnown(record);
+    if (record.respondedAt === undefined) this.#countDecision(record);
     if (dropped !== undefined) requests.droppedRequests.with(dropped).add();
     if (!(series instanceof RequestSeries)) {
       this.#series.refused.withCode(status).add();
@@ -301,26 +300,21 @@ export class RequestMetrics implements RequestObserver {
   }
 
   /** Once for each request: with its response, which may last for hours, or without one at its end. */
-  #countKnown({ decision, requestInfo }: RequestRecord): void {
+  #countDecision({ decision, requestInfo }: RequestRecord): void {
     if (decision === undefined) return;
-    this.#countDecision(decision);
-    if (decision.reason === 'PeerAddressUnknown') {
-      this.#countPeerProxyError('endpoint_resolution', requestInfo);
-    }
-  }
-
-  #countDecision({ decision, reason }: Decision): void {
-    let byReason = this.#decisions.get(decision);
+    const { decision: kind, reason } = decision;
+    let byReason = this.#decisions.get(kind);
     if (byReason === undefined) {
       byReason = new Map();
-      this.#decisions.set(decision, byReason);
+      this.#decisions.set(kind, byReason);
     }
     let series = byReason.get(reason);
     if (series === undefined) {
-      series = this.#registry.requests.decisions.with(decision, reason);
+      series = this.#registry.requests.decisions.with(kind, reason);
       byReason.set(reason, series);
     }
     series.add();
+    if (reason === 'PeerAddressUnknown') this.#countPeerProxyError('endpoint_resolution', requestInfo);
   }
 
   #countPeerProxyError(

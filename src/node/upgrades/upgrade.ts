@@ -247,7 +247,7 @@ function openTunnel(
   inbound: UpgradeInbound,
   openStreams: OpenStreams | undefined,
 ): Sent {
-  inbound.record?.attemptResponded(101);
+  inbound.record?.attemptEnded(101);
   inbound.record?.responded(101);
   if (!inbound.takeResponse()) {
     socket.destroy();
@@ -274,7 +274,7 @@ function afterDeclined(
   openStreams: OpenStreams | undefined,
 ): SendResult {
   const status = response.statusCode ?? 0;
-  inbound.record?.attemptResponded(status);
+  inbound.record?.attemptEnded(status);
   const instead = refuseDeclinedUpgrade(request, { status, headers: response.rawHeaders });
   if (instead !== undefined) {
     response.destroy();

@@ -1,10 +1,11 @@
 import { compareServerVersions, minorVersion } from '../../apimachinery/server-version.ts';
 import type { HealthChange } from '../../health/server-health.ts';
+import { serversOf } from '../../routing/decide.ts';
 import type { DecisionReason } from '../../routing/decision.ts';
 import { compareNames } from '../../runtime/compare-names.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { keptMinutes, type Minute, type MinuteRing, minuteNumber, type ServerMinute } from './minute-ring.ts';
-import { type PartialUse, type ResourceUse, servedByAny } from './partial-use.ts';
+import type { PartialUse, ResourceUse } from './partial-use.ts';
 
 /** Requests of the last hour, of a server, of a version, or of all. */
 export interface Traffic {
@@ -139,7 +140,7 @@ function partlyServed(use: ResourceUse, table: RoutingTable | undefined): readon
   const { group, version, resource, subresource, requests, lastSeen, otherUserAgents, otherUsers } = use;
   const info = { apiGroup: group, apiVersion: version, resource, subresource };
   if (table === undefined) return [];
-  const servedBy = servedByAny(info, table);
+  const servedBy = serversOf(info, table);
   const isServedByAll = servedBy?.servers.length === table.servers.length;
   if (isServedByAll) return [];
   const newest = newestMinor(table);

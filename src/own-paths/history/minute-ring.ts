@@ -32,17 +32,21 @@ export class MinuteRing {
     this.#slots.clear();
   }
 
-  responded(now: number, id: string, versionOf: (id: string) => string | undefined, status: number): void {
+  /** @param reroutedFor why it did not go to the local server; left out: it did */
+  responded(
+    now: number,
+    id: string,
+    versionOf: (id: string) => string | undefined,
+    status: number,
+    reroutedFor?: DecisionReason,
+  ): void {
     const minute = this.#minuteOf(now);
     const slot = this.#slots.get(id) ?? this.#newSlot(minute, id, versionOf(id));
     slot.requests += 1;
     if (status >= 500) slot.failed += 1;
     else if (status === 429) slot.refused += 1;
-  }
-
-  rerouted(now: number, reason: DecisionReason): void {
-    const { reasons } = this.#minuteOf(now);
-    reasons.set(reason, (reasons.get(reason) ?? 0) + 1);
+    if (reroutedFor === undefined) return;
+    minute.reasons.set(reroutedFor, (minute.reasons.get(reroutedFor) ?? 0) + 1);
   }
 
   /** The oldest first; minutes without requests are left out. */

@@ -1,5 +1,5 @@
 import type { RequestInfo } from '../../apimachinery/request-info.ts';
-import type { RoutingTable, ServedBy } from '../../snapshot/routing-table/routing-table.ts';
+import type { ServedBy } from '../../snapshot/routing-table/routing-table.ts';
 
 /** Resources, and clients of each, that are kept. */
 const keptResources = 100;
@@ -30,27 +30,6 @@ export interface ResourceUse {
   otherUserAgents: number;
   readonly users: Kept<ClientUse>;
   otherUsers: number;
-}
-
-type Wanted = Pick<RequestInfo, 'apiGroup' | 'apiVersion' | 'resource' | 'subresource'>;
-
-/** Who serves a resource, or a subresource of one; `undefined` when no server does. Pure. */
-export function servedByAny(
-  { apiGroup, apiVersion, resource, subresource }: Wanted,
-  table: RoutingTable,
-): ServedBy | undefined {
-  const route = table.resource(apiGroup, apiVersion, resource);
-  return subresource === '' ? route : route?.subresource(subresource);
-}
-
-/** Who serves a resource that some server does not serve; `undefined` when all do, or none is known to. Pure. */
-export function servedByPart(
-  info: Wanted & Pick<RequestInfo, 'isResourceRequest'>,
-  table: RoutingTable | undefined,
-): ServedBy | undefined {
-  if (!info.isResourceRequest || table === undefined) return undefined;
-  const servedBy = servedByAny(info, table);
-  return servedBy !== undefined && servedBy.servers.length < table.servers.length ? servedBy : undefined;
 }
 
 export class PartialUse {

@@ -1,6 +1,7 @@
 import { firstHeader } from '../../apimachinery/raw-headers.ts';
 import type { HealthChange, HealthObserver } from '../../health/server-health.ts';
 import type { RequestObserver, RequestRecord } from '../../request/inbound.ts';
+import { serversOf } from '../../routing/decide.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import {
   type HistoryView,
@@ -11,7 +12,7 @@ import {
   upgradeEvents,
 } from './history-view.ts';
 import { MinuteRing } from './minute-ring.ts';
-import { PartialUse, servedByPart } from './partial-use.ts';
+import { PartialUse } from './partial-use.ts';
 
 /** Kept of each kind: health that comes and goes must not push out what happened to the cluster. */
 const keptEvents = 100;
@@ -61,10 +62,12 @@ export class RouterHistory implements RequestObserver, HealthObserver {
     const now = this.#clock();
     const table = this.#known?.table;
     const id = attempts.at(-1)?.destination.id ?? '';
-    this.#ring.responded(now, id, this.#versionOf, status);
-    if (decision.decision !== 'local') this.#ring.rerouted(now, decision.reason);
-    const servedBy = servedByPart(requestInfo, table);
-    if (servedBy === undefined) return;
+    const reroutedFor = decision.decision === 'local' ? undefined : decision.reason;
+    this.#ring.responded(now, id, this.#versionOf, status, reroutedFor);
+    if (table === undefined || !requestInfo.isResourceRequest) return;
+    const servedBy = serversOf(requestInfo, table);
+    // What all servers serve is not at stake.
+    if (servedBy === undefined || servedBy.servers.length >= table.servers.length) return;
     const user = caller?.kind === 'authenticated' ? caller.user.name : undefined;
     this.#use.used(servedBy, requestInfo, firstHeader(inbound.headers, 'user-agent'), user, now);
   }
