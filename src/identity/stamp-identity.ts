@@ -82,10 +82,10 @@ export function stampIdentity(
   headers: RawHeaders,
   caller: Caller,
   names: IdentityHeaderNames = defaultIdentityHeaderNames,
-  { assertion, ...rewriting }: Stamp = {},
+  { assertion, auditId, remoteAddress }: Stamp = {},
 ): string[] {
   const isCallerNamed = caller.kind === 'authenticated';
-  const stamped = cleanRequestHeaders(headers, names, { ...rewriting, isCallerNamed });
+  const stamped = cleanRequestHeaders(headers, names, { isCallerNamed, auditId, remoteAddress });
   if (!isCallerNamed) return stamped;
   if (assertion === undefined) for (const text of identityLines(caller.user)) stamped.push(text);
   else stamped.push(peerAssertionHeader, assertion);

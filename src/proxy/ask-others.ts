@@ -96,7 +96,7 @@ function chooseOther(
   const left = candidates.candidates.filter((candidate) => !asked.includes(candidate));
   const next = choice.choose({ ...candidates, candidates: left }, asked.at(-1));
   if (next === undefined || asked.includes(next.server)) return undefined;
-  return onlyHealthy && !choice.isFirst(next.server) ? undefined : next;
+  return onlyHealthy && choice.mayBeAsked(next.server) !== 'first' ? undefined : next;
 }
 
 /** Whether nobody is known to serve it, and a server may have been started with it a moment ago. */

@@ -1,5 +1,6 @@
 import { isLongRunning } from '../apimachinery/long-running.ts';
 import { rememberingRequests } from '../apimachinery/remembered-requests.ts';
+import type { RequestInfo } from '../apimachinery/request-info.ts';
 import { RequestInfoError } from '../apimachinery/request-info-error.ts';
 import { internalError, statusResponse } from '../apimachinery/status.ts';
 import { AuthenticationError, askAuthenticators } from '../identity/authenticator.ts';
@@ -83,6 +84,33 @@ export function createRouter(settings: RouterSettings): SettlingRouter {
   const decider = createDecider(settings);
   const deliverNow = createDelivery(settings, decider);
 
+  function accept(inbound: InboundRequest): RequestInfo | ResponseToSend {
+    const record = new RequestRecord(inbound, observers, monotonicClock);
+    inbound.record = record;
+    if (hasPassedThrough(inbound.headers, pseudonym)) return ownResponse(loopDetected());
+    try {
+      const requestInfo = readRequest(inbound.method, inbound.target);
+      record.accepted(requestInfo);
+      const refusal = refuseOwnPath(inbound.target, requestInfo.path);
+      if (refusal !== undefined) return ownResponse(refusal);
+      if (!isLongRunning(requestInfo)) inbound.limitDuration?.();
+      return requestInfo;
+    } catch (error) {
+      if (error instanceof RequestInfoError) return ownResponse(refuseTarget(error));
+      throw error;
+    }
+  }
+
+  function identify(inbound: InboundRequest): Caller | ResponseToSend | Promise<Caller | ResponseToSend> {
+    try {
+      const caller = askAuthenticators(inbound, authenticators);
+      if (!(caller instanceof Promise)) return caller;
+      return caller.catch((error: unknown) => refuseCaller(inbound, error, logger));
+    } catch (error) {
+      return refuseCaller(inbound, error, logger);
+    }
+  }
+
   function deliver(request: AdmittedRequest, send: Send): Promise<Outcome> {
     const { inbound } = request;
     retryBudget.deposit();
@@ -112,31 +140,8 @@ export function createRouter(settings: RouterSettings): SettlingRouter {
   }
 
   return {
-    accept(inbound) {
-      const record = new RequestRecord(inbound, observers, monotonicClock);
-      inbound.record = record;
-      if (hasPassedThrough(inbound.headers, pseudonym)) return ownResponse(loopDetected());
-      try {
-        const requestInfo = readRequest(inbound.method, inbound.target);
-        record.accepted(requestInfo);
-        const refusal = refuseOwnPath(inbound.target, requestInfo.path);
-        if (refusal !== undefined) return ownResponse(refusal);
-        if (!isLongRunning(requestInfo)) inbound.limitDuration?.();
-        return requestInfo;
-      } catch (error) {
-        if (error instanceof RequestInfoError) return ownResponse(refuseTarget(error));
-        throw error;
-      }
-    },
-    identify(inbound) {
-      try {
-        const caller = askAuthenticators(inbound, authenticators);
-        if (!(caller instanceof Promise)) return caller;
-        return caller.catch((error: unknown) => refuseCaller(inbound, error, logger));
-      } catch (error) {
-        return refuseCaller(inbound, error, logger);
-      }
-    },
+    accept,
+    identify,
     decide: decider.decide,
     settled,
     deliver: gate === undefined ? deliver : (request, send) => gate.pass(request, send, deliver),

@@ -46,14 +46,15 @@ export class ServerChoice {
     except?: RoutingServer,
   ): Choice | undefined {
     const first =
-      (isInOrder ? candidates.find((each) => each !== except && this.isFirst(each)) : undefined) ??
-      this.#drawTwo(candidates, except);
+      (isInOrder
+        ? candidates.find((each) => each !== except && this.mayBeAsked(each) === 'first')
+        : undefined) ?? this.#drawTwo(candidates, except);
     if (versions === undefined) return first && this.#choiceOf(first);
     // A slow server is asked for a while all the same: other routers still ask it, and it would drop the fields that a
     // server of another version stores meanwhile.
     if (
       first !== undefined &&
-      (this.isFirst(first) || this.#options.health?.is(first.id, mayStillServe) === true)
+      (this.mayBeAsked(first) === 'first' || this.#options.health?.is(first.id, mayStillServe) === true)
     ) {
       return this.#choiceOf(first, versions, versions.asked);
     }
@@ -61,18 +62,13 @@ export class ServerChoice {
     for (const { minor, reachable } of versions.others) {
       const other = this.#drawTwo(reachable, except);
       if (other === undefined) continue;
-      if (this.isFirst(other)) return this.#choiceOf(other, versions, minor);
+      if (this.mayBeAsked(other) === 'first') return this.#choiceOf(other, versions, minor);
       last ??= this.#choiceOf(other, versions, minor);
     }
     return last;
   }
 
-  /** Whether it may be asked as any other; else where no other is left. */
-  isFirst({ id }: RoutingServer): boolean {
-    return this.#mayBeAsked(id) === 'first';
-  }
-
-  #mayBeAsked(id: string): MayBeAsked {
+  mayBeAsked({ id }: RoutingServer): MayBeAsked {
     const { load, health } = this.#options;
     const may = health?.mayBeAsked(id) ?? 'first';
     return may === 'first' && load.isAvoided(id) ? 'last' : may;
@@ -95,7 +91,7 @@ export class ServerChoice {
       for (let step = 0; step < candidates.length && !isFirst; step++) {
         const candidate = candidates[(start + step) % candidates.length];
         if (candidate === undefined || candidate === except || candidate === best) continue;
-        const may = this.#mayBeAsked(candidate.id);
+        const may = this.mayBeAsked(candidate);
         isFirst = may === 'first';
         if (isFirst || (may === 'last' && drawn === undefined)) drawn = candidate;
       }
