@@ -114,11 +114,6 @@ export function createClusterSource(options: ClusterSourceOptions) {
     return endpoints && [...new Set(endpoints)];
   }
 
-  function readable(server: FoundServer): SyncServer {
-    const documents = options.documentsOf(server) ?? withoutAddress;
-    return { ...server, documents, incarnation: server.holderIdentity };
-  }
-
   return {
     /** Watches until `signal` aborts. Never rejects. Once only. @param onChange called when a look would show something else */
     async run(signal: AbortSignal, onChange = () => {}): Promise<void> {
@@ -161,7 +156,10 @@ export function createClusterSource(options: ClusterSourceOptions) {
       found = state.servers;
       const customResources = definitions.items();
       const services = apiServices.items();
-      const servers = found.map(readable);
+      const servers = found.map((server) => ({
+        ...server,
+        documents: options.documentsOf(server) ?? withoutAddress,
+      }));
       options.onServers?.(servers);
       return {
         servers,

@@ -7,7 +7,6 @@ import type { Acquisition, ServerDescription } from './sync-server.ts';
 import type { SyncTiming } from './timing.ts';
 
 export interface FoundServer extends ServerDescription {
-  readonly holderIdentity?: string | undefined;
   /** When its Lease was last seen with this holder, milliseconds since the epoch. */
   readonly heldAt?: number | undefined;
   /** Since when nothing names it and it cannot be read, by the monotonic clock. */

@@ -103,8 +103,8 @@ const reads = (server: FakeServer) => server.asked.filter((path) => path === '/v
 test('a server that is another process now is read at once, whatever its back-off', async () => {
   const server = fakeServer({ '/api': refusesConnections });
   const { readers, signal } = setUp({});
-  const follow = (incarnation: string | undefined) =>
-    readers.follow([{ id: 'server', documents: server, incarnation }]);
+  const follow = (holderIdentity: string | undefined) =>
+    readers.follow([{ id: 'server', documents: server, holderIdentity }]);
   follow('first');
   await readers.round(signal, undefined);
   await readers.round(signal, undefined);
@@ -124,7 +124,7 @@ test('a late response of an earlier process does not replace that of the new one
   const late = Promise.withResolvers<ServerDocument>();
   const server = fakeServer(responses);
   const { clock, readers, signal } = setUp({});
-  readers.follow([{ id: 'server', documents: server, incarnation: 'first' }]);
+  readers.follow([{ id: 'server', documents: server, holderIdentity: 'first' }]);
   await readers.round(signal, undefined);
   server.responses.set('/api', () => late.promise);
   const begun = readers.round(signal, 2000);
@@ -133,7 +133,7 @@ test('a late response of an earlier process does not replace that of the new one
 
   const upgraded = classicResponses({ v1: ['pods'], 'batch/v1': ['jobs'] });
   for (const [path, response] of Object.entries(upgraded)) server.responses.set(path, response);
-  readers.follow([{ id: 'server', documents: server, incarnation: 'second' }]);
+  readers.follow([{ id: 'server', documents: server, holderIdentity: 'second' }]);
   await settle();
   // That the read was dropped is no failure of the server.
   assert.equal(readers.reading('server')?.ok, true);

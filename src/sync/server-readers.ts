@@ -13,7 +13,7 @@ import {
 } from './sync-server.ts';
 import type { SyncTiming } from './timing.ts';
 
-export type ReadableServer = Pick<SyncServer, 'id' | 'documents' | 'incarnation'>;
+export type ReadableServer = Pick<SyncServer, 'id' | 'documents' | 'holderIdentity'>;
 
 interface ServerReadersOptions {
   readonly clock: Clock;
@@ -298,6 +298,6 @@ const notReady: ServerReading = {
 function isOther(before: ReadableServer, after: ReadableServer): boolean {
   if (before.documents !== after.documents) return true;
   // A Lease that appears or disappears is no restart.
-  const { incarnation } = before;
-  return incarnation !== undefined && after.incarnation !== undefined && incarnation !== after.incarnation;
+  const [holder, next] = [before.holderIdentity, after.holderIdentity];
+  return holder !== undefined && next !== undefined && holder !== next;
 }

@@ -283,10 +283,10 @@ test('a new version of a server, or one that was away, is read again with the sa
 test('a server that becomes another process while it is read is read whole at once', async () => {
   const documents = serverOf([groupOf('apps', ['deployments'])], { '/apis/apps/v1': hangs });
   const { readers, read, asked } = setUp(documents);
-  readers.follow([{ id: 'a', documents, incarnation: 'before' }]);
+  readers.follow([{ id: 'a', documents, holderIdentity: 'before' }]);
   const cancelled = readers.round(new AbortController().signal, undefined);
   await settle();
-  readers.follow([{ id: 'a', documents, incarnation: 'after' }]);
+  readers.follow([{ id: 'a', documents, holderIdentity: 'after' }]);
   documents.responses.set('/apis/apps/v1', list('apps', { deployments: hashOfV1 }));
   // Both while the cancelled read is ending, and when it has ended.
   const during = read();

@@ -19,6 +19,8 @@ export interface ServerDescription
   extends Pick<SnapshotServer, 'id' | 'address' | 'url' | 'addressSource' | 'serverName' | 'hostname'> {
   /** `https://host:port` to read it at, if its address for routers leads to a router in front of it. */
   readonly readFrom?: string | undefined;
+  /** Who holds its Lease, which differs for each process of it. A new process is read at once. */
+  readonly holderIdentity?: string | undefined;
   /** When its process acquired its Lease, by its own clock, as all who watch Leases read it. */
   readonly acquired?: Acquisition | undefined;
   /** When it departed, milliseconds since the epoch; it may come back. */
@@ -28,8 +30,6 @@ export interface ServerDescription
 export interface SyncServer extends ServerDescription {
   /** A new object when the server has a new address: it is read at once then. */
   readonly documents: ServerDocuments;
-  /** Identifies the process of the server, if known. A new process is read at once. */
-  readonly incarnation?: string | undefined;
 }
 
 export type OpenApiReading =

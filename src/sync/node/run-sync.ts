@@ -256,8 +256,8 @@ export function openCluster(
    * By the ID that it had at the start, or by the address of a Lease that it has got since. An endpoint without a Lease is
    * the local server under its ID alone: an endpoint that is gone must not seem to be there because the local server is.
    */
-  const isLocal = (server: ServerDescription, hasLease: boolean): boolean => {
-    const address = hasLease ? addressOf(server) : undefined;
+  const isLocal = (server: ServerDescription): boolean => {
+    const address = server.holderIdentity === undefined ? undefined : addressOf(server);
     return server.id === local?.id || (address !== undefined && local?.isAt?.(address) === true);
   };
   let addresses: readonly string[] = [];
@@ -273,8 +273,7 @@ export function openCluster(
     documentsOf: (server) => {
       const endpoint = endpointOf(server);
       if (endpoint === undefined) return undefined;
-      const own = isLocal(server, server.holderIdentity !== undefined) ? local : undefined;
-      const documents = client.documentsAt(own ?? endpoint);
+      const documents = client.documentsAt((isLocal(server) ? local : undefined) ?? endpoint);
       return recording?.ofServer(server.id, documents) ?? documents;
     },
     listed: given.servers.map((server) => ({ ...server, addressSource: 'listed' })),
@@ -285,9 +284,7 @@ export function openCluster(
     clock: systemClock,
     timing,
     onServers: (servers) => {
-      addresses = servers.flatMap((server) =>
-        isLocal(server, server.incarnation !== undefined) ? [] : (addressOf(server) ?? []),
-      );
+      addresses = servers.flatMap((server) => (isLocal(server) ? [] : (addressOf(server) ?? [])));
       // A recording is over after a round.
       if (recording === undefined) client.retain(new Set(servers.map(({ documents }) => documents)));
     },
