@@ -3,6 +3,7 @@ import type { FlagOf } from '../../node/configuration/setting.ts';
 import { isBearerToken } from '../../runtime/bearer-token.ts';
 import { errorMessage } from '../../runtime/errors.ts';
 import { signingKeyOf } from '../../snapshot/signing/seal.ts';
+import type { SnapshotFromFolderOptions } from '../../sync/node/recording.ts';
 import type { SyncOptions } from '../../sync/node/run-sync.ts';
 import { CertificateFiles } from '../settings/certificate-files.ts';
 import { readGiven } from '../settings/configuration-file.ts';
@@ -17,10 +18,7 @@ type SyncSettings = Settings<typeof syncFlags>;
 export interface OfflineSync {
   readonly kind: 'offline';
   readonly folder: string;
-  readonly file: { readonly file: string; readonly unsigned: boolean };
-  readonly servers: SyncOptions['servers'];
-  readonly signingKey: JWK | undefined;
-  readonly cluster: string | undefined;
+  readonly options: SnapshotFromFolderOptions;
 }
 
 export interface LiveSync {
@@ -57,16 +55,18 @@ export function planSync(settings: SyncSettings): SyncPlan {
   if (settings.isGiven('out') && snapshot.unsigned !== true && !settings.isGiven('signing-key')) {
     settings.issue('out', '--out needs --signing-key, or --unsigned for a file to look at', true);
   }
-  // Left out, a snapshot of recorded responses does not run out, unlike one that is delivered.
   const common = {
     servers: apiServers.servers ?? [],
     signingKey: readSigningKey(settings),
     cluster: snapshot.cluster,
   };
-  const file = { file: snapshot.outFile ?? '', unsigned: snapshot.unsigned === true };
-  if (settings.isGiven('from')) return { kind: 'offline', folder: call.from ?? '', file, ...common };
+  const { outFile, unsigned = false } = snapshot;
+  const files = outFile === undefined ? [] : [{ file: outFile, unsigned }];
+  if (settings.isGiven('from')) {
+    return { kind: 'offline', folder: call.from ?? '', options: { ...common, files } };
+  }
   const clientCertificate = readClientCertificate(settings);
-  if (!settings.isGiven('record')) return planLive(settings, common, clientCertificate);
+  if (!settings.isGiven('record')) return planLive(settings, { ...common, files, clientCertificate });
   if (!settings.isGiven('server')) settings.issue('server', serverIsRequired);
   const { certificateAuthorities = '' } = readPeerAuthorities(settings);
   return {
@@ -86,8 +86,7 @@ const serverIsRequired = '--server is required, for example --server cp-a=https:
 
 function planLive(
   settings: SyncSettings,
-  common: Pick<SyncOptions, 'servers' | 'signingKey' | 'cluster'>,
-  clientCertificate: SyncOptions['clientCertificate'],
+  common: Pick<SyncOptions, 'servers' | 'signingKey' | 'cluster' | 'files' | 'clientCertificate'>,
 ): LiveSync {
   const { call, apiServers, snapshot, routers, endpoints } = settings.values;
   const { kubeconfig, context } = apiServers;
@@ -120,17 +119,12 @@ function planLive(
       kubernetes:
         kubeconfig === undefined ? (inCluster ? { inCluster } : undefined) : { kubeconfig, context },
       ...(usesOwnAuthorities ? {} : readPeerAuthorities(settings)),
-      clientCertificate,
       routerCertificateAuthorities: settings.file('target-ca-file', routers.caFile)?.text,
       routerBearerToken: readTargetToken(settings),
       routers: [
         ...targets.map((url) => ({ url, serverName })),
         ...workerTargets.map((url) => ({ url, publicAuthorities: true })),
       ],
-      files:
-        snapshot.outFile === undefined
-          ? []
-          : [{ file: snapshot.outFile, unsigned: snapshot.unsigned === true }],
       timing: { grace: snapshot.departedServerGrace },
     },
   };

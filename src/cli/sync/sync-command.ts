@@ -59,24 +59,22 @@ async function runSyncCommand(given: SyncFlags, context: CommandContext): Promis
 
 async function syncOffline(plan: OfflineSync, context: CommandContext): Promise<ExitCode> {
   const { snapshotFromFolder } = await import('../../sync/node/recording.ts');
-  const { folder, file, cluster, signingKey } = plan;
-  const { snapshot, warnings, readings, deliveries } = await snapshotFromFolder(folder, {
-    servers: Object.fromEntries(plan.servers.map(({ id, url }) => [id, { url }])),
-    cluster,
-    files: [file],
-    signingKey,
-  }).catch((cause: unknown) => {
-    // A folder that is not one: called wrongly, as with any other file that a flag names.
-    throw new CommandFailure(2, [`--from: ${errorMessage(cause)}`], { cause });
-  });
+  const { folder, options } = plan;
+  const { snapshot, warnings, readings, deliveries } = await snapshotFromFolder(folder, options).catch(
+    (cause: unknown) => {
+      // A folder that is not one: called wrongly, as with any other file that a flag names.
+      throw new CommandFailure(2, [`--from: ${errorMessage(cause)}`], { cause });
+    },
+  );
   for (const warning of warnings) context.writeError(`warning: ${warning}\n`);
   if (snapshot === undefined) throw new CommandFailure(1, [`${folder} holds no server that can be read`]);
-  for (const { result } of deliveries) {
-    if (result.kind !== 'accepted') throw new CommandFailure(1, [`${file.file}: ${result.message}`]);
+  const { metadata, servers } = snapshot;
+  for (const { target, result } of deliveries) {
+    if (result.kind !== 'accepted') throw new CommandFailure(1, [`${target}: ${result.message}`]);
+    context.writeError(
+      `wrote ${target}: generation ${metadata.generation} with ${count(servers.length, 'server')}\n`,
+    );
   }
-  context.writeError(
-    `wrote ${plan.file.file}: generation ${snapshot.metadata.generation} with ${count(snapshot.servers.length, 'server')}\n`,
-  );
   // What can be read is written all the same: a bug report may well be about the server that cannot.
   return reportUnread(readings, context) ? 1 : 0;
 }

@@ -144,11 +144,11 @@ async function recordedIn(folder: string): Promise<ReadonlyMap<string, RecordedF
 
 export interface SnapshotFromFolderOptions extends Pick<SyncParts, 'cluster' | 'alwaysReadsSchemas'> {
   /**
-   * Further descriptions of the servers, by ID (the name of the folder). A server without an address here gets
+   * Further descriptions of the servers, whose ID is the name of the folder. A server without an address here gets
    * `<id>.recorded.invalid:6443`, a name that never resolves (RFC 6761 section 6.4): decisions name it as a peer, and no
    * request is ever sent there.
    */
-  readonly servers?: Readonly<Record<string, Omit<ServerDescription, 'id'>>> | undefined;
+  readonly servers?: readonly ServerDescription[] | undefined;
   /** Files to write the snapshot to. The results are in `deliveries`. */
   readonly files?: readonly FileTargetOptions[] | undefined;
   /** Private JWK; without it only unsigned files can be written. */
@@ -176,16 +176,16 @@ export async function snapshotFromFolder(
   const entries = await readdir(folder, { withFileTypes: true });
   const ids = entries.filter((entry) => entry.isDirectory() && !entry.name.startsWith('.'));
   const servers = ids.map(({ name }) => name).sort();
+  const { now, cluster, alwaysReadsSchemas, servers: described = [] } = options;
   if (servers.length === 0) throw new TypeError(`${folder} has no server to read: no folder is in it.`);
-  const unknown = Object.keys(options.servers ?? {}).filter((id) => !servers.includes(id));
+  const unknown = described.map(({ id }) => id).filter((id) => !servers.includes(id));
   if (unknown.length > 0) {
     throw new TypeError(`${folder} has no recording of server ${unknown.join(', ')}.`);
   }
-  const { now, cluster, alwaysReadsSchemas } = options;
   const clock = { ...systemClock, ...(now === undefined ? {} : { now: () => now }) };
   const documents = new Map(servers.map((id) => [id, replayed([join(folder, id), folder])]));
   const connection = replayedCluster([folder, ...servers.map((id) => join(folder, id))]);
-  const listed = servers.map((id) => describeServer(id, options.servers?.[id]));
+  const listed = servers.map((id) => withAddress(described.find((each) => each.id === id) ?? { id }));
   return runOnce(
     {
       clusterSource: createClusterSource({
@@ -204,9 +204,9 @@ export async function snapshotFromFolder(
   );
 }
 
-function describeServer(id: string, given: Omit<ServerDescription, 'id'> = {}): ServerDescription {
-  const reachable = given.address !== undefined || given.url !== undefined;
-  return reachable
-    ? { id, addressSource: 'listed', ...given }
-    : { id, ...given, address: `${id}.recorded.invalid:6443` };
+function withAddress(server: ServerDescription): ServerDescription {
+  const isReachable = server.address !== undefined || server.url !== undefined;
+  return isReachable
+    ? { addressSource: 'listed', ...server }
+    : { ...server, address: `${server.id}.recorded.invalid:6443` };
 }

@@ -143,7 +143,10 @@ test('takes addresses that are given, and refuses them for servers that were not
   const folder = join(fixtures, 'kubernetes-1.25-1.26');
   const now = Date.UTC(2026, 0, 31);
   const { snapshot } = await snapshotFromFolder(folder, {
-    servers: { a: { address: '10.0.0.1:6443' }, b: { url: 'https://b.example.com:6443' } },
+    servers: [
+      { id: 'a', address: '10.0.0.1:6443' },
+      { id: 'b', url: 'https://b.example.com:6443' },
+    ],
     cluster: 'recorded',
     now,
   });
@@ -153,7 +156,7 @@ test('takes addresses that are given, and refuses them for servers that were not
   );
   assert.equal(snapshot?.metadata.createdAt, '2026-01-31T00:00:00.000Z');
   assert.equal(snapshot?.metadata.generation, now / 1000);
-  await assert.rejects(snapshotFromFolder(folder, { servers: { c: {} } }), /no recording of server c/);
+  await assert.rejects(snapshotFromFolder(folder, { servers: [{ id: 'c' }] }), /no recording of server c/);
 });
 
 /** A copy of a recorded cluster, to break. */
