@@ -113,16 +113,15 @@ export function createPublication(options: PublicationOptions) {
 
   return {
     publish,
+    /** The one that is being delivered. */
+    snapshot: (): Snapshot | undefined => current?.snapshot,
     /** A router holds another snapshot with this generation, which is at least as high as the one delivered. */
     newerHeld(generation: number): void {
       held = Math.max(generation, held);
     },
-    /**
-     * Renews if the cluster could be read just now, or overtakes, if it is time to.
-     * @returns the snapshot that is being delivered afterwards
-     */
-    async keepInForce(hasRead: boolean): Promise<Snapshot | undefined> {
-      if (current === undefined) return undefined;
+    /** Renews if the cluster could be read just now, or overtakes, if it is time to. */
+    async keepInForce(hasRead: boolean): Promise<void> {
+      if (current === undefined) return;
       const isHeldElsewhere = held >= current.snapshot.metadata.generation;
       const mayOvertake = clock.monotonic() >= overtakeAt;
       if (!isHeldElsewhere && mayOvertake) overtakes = 0;
@@ -134,7 +133,6 @@ export function createPublication(options: PublicationOptions) {
       } else if (!isHeldElsewhere && hasRead && clock.monotonic() >= renewAt) {
         await publishAsOfNow(current);
       }
-      return current?.snapshot;
     },
   };
 }

@@ -91,12 +91,10 @@ export interface SyncLoop {
 export function createSyncLoop(given: SyncParts): SyncLoop {
   const context = createRoundContext(given);
   const { clock, logger, timing, ...options } = context.options;
-  let known: Snapshot | undefined = options.previous;
   /** Aborts when the next round must start at once. */
   let wake = new AbortController();
   let last: { readonly endedAt: number; readonly outcome: RoundOutcome } | undefined;
   let lastReadAt: number | undefined;
-  let isPublished = false;
 
   const targets = options.targets.map((target) =>
     createTargetDelivery(target, {
@@ -117,30 +115,26 @@ export function createSyncLoop(given: SyncParts): SyncLoop {
     },
   });
 
+  const known = (): Snapshot | undefined => publication.snapshot() ?? options.previous;
+
   /** @param reads whether servers are to be read; else what they have said since the last round counts */
   async function round(reads: boolean, signal: AbortSignal): Promise<void> {
     // The very first snapshot waits for the slowest server: resources that only that server serves would be 404.
-    const longestWait = known === undefined ? undefined : reads ? timing.longestWait : 0;
+    const longestWait = known() === undefined ? undefined : reads ? timing.longestWait : 0;
     // Nor does any wait for schemas: that a server has another version counts at once.
-    const outcome = await runRound(context, known, longestWait, false, signal);
+    const outcome = await runRound(context, known(), longestWait, false, signal);
     if (signal.aborted) return;
     logChanges(logger, last?.outcome, outcome);
     last = { endedAt: clock.now(), outcome };
     if ([...outcome.readings.values()].some(({ ok }) => ok)) lastReadAt = last.endedAt;
     // The snapshot of an earlier run is delivered too: a router may have started since.
-    if (outcome.snapshot !== undefined && (outcome.changed || !isPublished)) {
+    if (outcome.snapshot !== undefined && (outcome.changed || publication.snapshot() === undefined)) {
       await publication.publish(outcome.snapshot);
-      isPublished = true;
-      known = outcome.snapshot;
       // In use before more is read: a server that starts changes dozens of objects, and their rounds would be in its way.
       await waitAtMost(attempted, longestDelivery, clock, signal);
     }
-  }
-
-  /** The age of a snapshot says when the cluster was last read: a round that could read no server renews nothing. */
-  async function keepInForce(): Promise<void> {
-    if (!isPublished) return;
-    known = (await publication.keepInForce(lastReadAt === last?.endedAt)) ?? known;
+    // The age of a snapshot says when the cluster was last read: a round that could read no server renews nothing.
+    await publication.keepInForce(lastReadAt === last.endedAt);
   }
 
   async function rounds(signal: AbortSignal): Promise<void> {
@@ -156,9 +150,6 @@ export function createSyncLoop(given: SyncParts): SyncLoop {
       } catch (error) {
         logger.error({ err: error }, 'A round failed');
       }
-      await keepInForce().catch((error: unknown) => {
-        logger.error({ err: error }, 'The snapshot could not be renewed');
-      });
       // With jitter, sync jobs that started together do not send their requests together.
       const owedIn = isOwed ? timing.interval / 2 : Number.POSITIVE_INFINITY;
       const wanted = Math.min(pause() * (0.9 + 0.2 * clock.random()), owedIn);
@@ -231,13 +222,13 @@ export function createSyncLoop(given: SyncParts): SyncLoop {
     },
     hurry: wakeUp,
     status: () => ({
-      generation: isPublished ? known?.metadata.generation : undefined,
+      generation: publication.snapshot()?.metadata.generation,
       lastRoundAt: last?.endedAt,
       lastReadAt,
       servers: (last?.outcome.servers ?? []).map(({ id, departedAt }) => {
         const failure = failureOf(last?.outcome, id);
         if (failure === undefined) return { id, failure, state: 'current' };
-        if (!known?.servers.some((server) => server.id === id)) return { id, failure, state: 'unknown' };
+        if (!known()?.servers.some((server) => server.id === id)) return { id, failure, state: 'unknown' };
         return { id, failure, state: departedAt === undefined ? 'stale' : 'departed' };
       }),
       warnings: last?.outcome.warnings ?? [],
