@@ -73,16 +73,15 @@ export function nextClusterState(previous: readonly FoundServer[], input: Cluste
     .sort((one, other) => other.renewedAt - one.renewedAt || (one.id < other.id ? -1 : 1));
   const look: Look = { ...input, before, standings, credible };
   const owned = findAddressOwners(look);
-  const owners = new Map(owned.owners);
   const named = leasedServers(look, owned);
-  for (const server of endpointServers(look, owners, named)) named.set(server.id, { server, firm: true });
+  for (const server of endpointServers(look, owned, named)) named.set(server.id, { server, firm: true });
   const listed = listedServers(look, owned.listedIds);
 
   const servers = [...listed];
   for (const id of new Set([...named.keys(), ...before.keys()])) {
     const server = named.get(id)?.server ?? before.get(id);
     if (server === undefined || listed.some((each) => each.id === id)) continue;
-    const candidates = named.has(id) ? [] : replacing(server, look, { ...owned, owners }, named);
+    const candidates = named.has(id) ? [] : replacing(server, look, owned, named);
     const isReplaced = candidates.some((other) => other !== id && isReadable(other) === true);
     const standing = isReplaced ? undefined : standingOf(id, named.get(id)?.firm === true, look);
     if (standing === undefined) continue;
@@ -124,12 +123,10 @@ function unmatched(
 }
 
 interface AddressOwners {
-  readonly owners: ReadonlyMap<string, string>;
+  /** By place. */
+  readonly owners: Map<string, string>;
   /** By Lease. Without a source it is the server's earlier address. */
-  readonly addresses: ReadonlyMap<
-    string,
-    { readonly address: string; readonly source: AddressSource | undefined }
-  >;
+  readonly addresses: Map<string, { readonly address: string; readonly source: AddressSource | undefined }>;
   /** ID of the server listed by hand, by Lease, for Leases of such servers. */
   readonly listedIds: ReadonlyMap<string, string>;
 }
@@ -141,10 +138,7 @@ interface AddressOwners {
  */
 function findAddressOwners({ listed, credible, endpoints = [], endpointNames, before }: Look): AddressOwners {
   const owners = new Map<string, string>();
-  const addresses = new Map<
-    string,
-    { readonly address: string; readonly source: AddressSource | undefined }
-  >();
+  const addresses: AddressOwners['addresses'] = new Map();
   const listedIds = new Map<string, string>();
   for (const server of listed) {
     const place = placeOfServer(server);
@@ -300,7 +294,7 @@ function serversByLeasedIp(named: ReadonlyMap<string, NamedServer>): ReadonlyMap
  */
 function* endpointServers(
   { endpoints = [], endpointNames, listed, before }: Look,
-  owners: Map<string, string>,
+  { owners }: AddressOwners,
   leased: ReadonlyMap<string, NamedServer>,
 ): Generator<FoundServer> {
   const byLeasedIp = serversByLeasedIp(leased);
