@@ -115,6 +115,8 @@ export function createClusterSource(options: ClusterSourceOptions) {
   }
 
   return {
+    /** Whether there may be other servers than those that are listed by hand. */
+    findsServers: finding !== undefined,
     /** Watches until `signal` aborts. Never rejects. Once only. @param onChange called when a look would show something else */
     async run(signal: AbortSignal, onChange = () => {}): Promise<void> {
       running = signal;

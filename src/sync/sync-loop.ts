@@ -301,7 +301,8 @@ async function oneRound(context: RoundContext, signal: AbortSignal): Promise<Rou
     await clusterSource.ready(either);
     const first = await runRound(context, previous, undefined, true, signal);
     const found = first.servers.filter(({ addressSource }) => addressSource !== 'listed');
-    if (found.every(({ id }) => first.readings.get(id)?.ok === true)) return first;
+    const isAllRead = found.every(({ id }) => first.readings.get(id)?.ok === true);
+    if (!clusterSource.findsServers || isAllRead) return first;
     // A server that nothing names departs only after a failed read: the second round uses the readings of the first.
     return await runRound(context, previous, undefined, true, signal);
   } finally {
