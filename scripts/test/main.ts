@@ -1,5 +1,5 @@
 /**
- * `npm test` and `npm run test:all`: several runs of `node --test` beside each other, and one last line that adds
+ * `npm test` and `npm run test:all`: several processes of tests beside each other, and one last line that adds
  * them up. `npm test -- src/proxy test/e2e` runs what is in these folders only. Exits 1 when a test failed.
  * How tests are told apart: CONTRIBUTING.md, "Tests".
  */

@@ -3,9 +3,9 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import type { Results } from './results-reporter.ts';
+import type { Results } from './test-process.ts';
 
-/** What one run of `node --test` has given. */
+/** What one process of tests has given. */
 export interface SuitesRun extends Results {
   /** The file, or the part that the files are of and how many they are. */
   readonly name: string;
@@ -32,17 +32,7 @@ export async function runSuites(root: string, paths: readonly string[]): Promise
     const begun = performance.now();
     const child = spawn(
       process.execPath,
-      [
-        '--env-file=.env',
-        '--test',
-        '--test-isolation=none',
-        '--test-timeout=300000',
-        '--test-reporter=spec',
-        '--test-reporter-destination=stdout',
-        '--test-reporter=./scripts/test/results-reporter.ts',
-        `--test-reporter-destination=${resultsFile}`,
-        ...paths,
-      ],
+      ['--env-file=.env', 'scripts/test/test-process.ts', resultsFile, ...paths],
       { cwd: root, stdio: ['ignore', 'pipe', 'pipe'], env: environment(root), timeout: longestRun },
     );
     const ended = new Promise<number | null>((resolve, reject) =>
