@@ -23,12 +23,15 @@ const steps = [
 const passed = await Promise.all(steps.map(runStep));
 process.exitCode = passed.includes(false) ? 1 : 0;
 
+/** By one checker each: the four that tsc takes look at much of the same, for nearly twice the CPU time. */
 function typeCheck(project: string): string[] {
   const memoryFile = `${memory}/${project.replaceAll('/', '-')}.tsbuildinfo`;
   return [
     'tsc',
     '--project',
     project,
+    '--checkers',
+    '1',
     '--incremental',
     '--tsBuildInfoFile',
     memoryFile,
