@@ -3,13 +3,11 @@ import { once } from 'node:events';
 import type { TestContext } from 'node:test';
 import { connect } from 'node:tls';
 import {
-  type ClientRequest,
   ClientSession,
   type ClientSessionOptions,
   ConnectionInbox,
 } from '../../src/http2/client/client-session.ts';
-
-import type { ClientStream, StreamListener } from '../../src/http2/client/client-stream.ts';
+import type { ClientRequest, ClientStream, StreamListener } from '../../src/http2/client/client-stream.ts';
 import { Http2Error } from '../../src/http2/frames/frame.ts';
 import { eventually } from './eventually.ts';
 import { peerName, servingAuthority } from './node-exchange.ts';
@@ -25,6 +23,8 @@ class RecordedResponse implements StreamListener {
   endings = 0;
   refused: boolean | undefined;
   error: Error | undefined;
+
+  begun(): void {}
 
   head(status: number, lines: string[]): void {
     this.statuses.push(status);

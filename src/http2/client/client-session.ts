@@ -1,6 +1,5 @@
 import type { OnReadOpts } from 'node:net';
-import type { Duplex, Readable } from 'node:stream';
-import type { HeaderLines } from '../fields/header-fields.ts';
+import type { Duplex } from 'node:stream';
 import {
   type ClosedState,
   connectionError,
@@ -27,11 +26,13 @@ import {
 import { FrameOutput } from '../frames/frame-output.ts';
 import type { ReceivedHeaders } from '../frames/frame-reader.ts';
 import { LeakyBucket } from '../frames/leaky-bucket.ts';
-import { requestBlock } from '../frames/message-heads.ts';
+import { headSize, requestBlock } from '../frames/message-heads.ts';
 import { onStream, type ReceivingSession, SessionReceiver } from '../frames/session-receiver.ts';
 import { handleInput, type PieceWriter } from '../sockets/gathered-writes.ts';
 import {
+  asError,
   type ClientLimits,
+  type ClientRequest,
   ClientStream,
   RequestUpload,
   type StreamConnection,
@@ -72,12 +73,15 @@ export interface ClientSessionOptions {
   readonly events: ClientSessionEvents;
 }
 
-export interface ClientRequest {
-  readonly method: string;
-  readonly target: string;
-  readonly headers: HeaderLines;
-  /** A whole short body, or a stream that is read as fast as the server takes it. */
-  readonly content: Uint8Array | Readable | undefined;
+export { Http2Error };
+
+export class RequestHeadTooLargeError extends Error {
+  override readonly name = 'RequestHeadTooLargeError';
+  readonly code = 'ERR_HTTP2_REQUEST_HEAD_TOO_LARGE';
+
+  constructor(size: number, maximum: number) {
+    super(`a request head of ${size} bytes exceeds the ${maximum} bytes that this server accepts`);
+  }
 }
 
 const readBuffer = Buffer.allocUnsafeSlow(64 * 1024);
@@ -285,22 +289,22 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
   }
 
   /**
-   * @returns the stream, before any call of the listener
-   * @throws if the session is not open, or the request is invalid; nothing was sent then.
+   * @throws if the session is not open, or the request is invalid, too large or not wanted any more: nothing was sent then.
    */
-  request({ method, target, headers, content }: ClientRequest, listener: StreamListener): ClientStream {
+  request(request: ClientRequest, listener: StreamListener): ClientStream {
     if (!this.isOpen) throw new Error('the connection accepts no more requests');
-    const block = requestBlock(method, target, this.#options.authority, headers);
-    const settings = this.#receiver.settings ?? initialSettings;
-    const stream = new ClientStream({
-      id: this.#nextStreamId,
-      connection: this,
-      listener,
-      isHead: method === 'HEAD',
-      limits: this.#options.limits,
-      sendWindow: settings.initialWindowSize,
-      gatheredAt: this.#writes,
-    });
+    const { method, target, headers, content } = request;
+    const { authority, limits } = this.#options;
+    const size = headSize(method, target, authority, headers);
+    const maximum = this.maximumHeadSize;
+    if (size > maximum) throw new RequestHeadTooLargeError(size, maximum);
+    const block = requestBlock(method, target, authority, headers);
+    const sendWindow = (this.#receiver.settings ?? initialSettings).initialWindowSize;
+    const stream = new ClientStream({ connection: this, request, listener, limits, sendWindow });
+    listener.begun(stream);
+    // Not before: the listener may have sent another one.
+    stream.id = this.#nextStreamId;
+    stream.gatheredAt = this.#writes;
     this.output.headers(stream.id, block, content === undefined);
     this.#nextStreamId += 2;
     this.#receiver.streams.add(stream);
@@ -363,7 +367,7 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
 
   #fail(error: unknown): void {
     this.#sendGoAway(error instanceof Http2Error ? error.errorCode : errorCode.internalError);
-    this.destroy(error instanceof Error ? error : new Error(String(error)));
+    this.destroy(asError(error));
   }
 
   stateOf(streamId: number): ClosedState {

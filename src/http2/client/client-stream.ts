@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import type { HeaderLines } from '../fields/header-fields.ts';
 import { PieceQueue, ReceiveWindow, SendWindow, type WindowGrowth } from '../frames/flow-control.ts';
 import {
   defaultMaximumFrameSize,
@@ -70,7 +71,7 @@ export class RequestUpload implements WaitingStream {
     this.#pending = undefined;
     this.#isOver = true;
     // The error listener stays: a source that fails later must not throw an unhandled error.
-    this.#source?.off('data', this.#taken).off('end', this.#finished).pause();
+    this.#source?.off('data', this.#taken).off('end', this.#finished).destroy();
   }
 
   readonly #taken = (chunk: unknown): void => {
@@ -104,14 +105,38 @@ export class RequestUpload implements WaitingStream {
   };
 }
 
+/** Where the listener takes its response from. */
+export interface ResponseSource {
+  pause(): void;
+  resume(): void;
+  /** There will be no more of the response: the listener is told so, if it has not been told its end. */
+  abort(reason: Error): void;
+}
+
+/** What it throws ends its own request, never the connection. */
 export interface StreamListener {
   readonly held?: HeldBytes | undefined;
+  /** The request is about to be written. Once for each try. @throws if it is not to be sent any more */
+  begun(source: ResponseSource): void;
   head(status: number, lines: string[]): void;
   /** @param piece overwritten as soon as this returns */
   data(piece: Uint8Array): void;
   end(): void;
-  /** There will be no (complete) response. @param refused the server has not processed the request */
-  fail(error: Error, refused: boolean): void;
+  /** There will be no (complete) response. @param isUnprocessed the server has not processed the request (RFC 9113 section 8.7) */
+  fail(error: Error, isUnprocessed: boolean): void;
+}
+
+export interface ClientRequest {
+  readonly method: string;
+  readonly target: string;
+  readonly headers: HeaderLines;
+  /** A whole short body, or a stream that is read as fast as the server takes it. Destroyed when no more of it is needed. */
+  readonly content: Uint8Array | Readable | undefined;
+  /**
+   * The server has not processed it.
+   * @returns whether it is sent on another connection, of which the listener is told as of this one. Default: no
+   */
+  isSentAgain?(error: Error): boolean;
 }
 
 export interface ClientLimits {
@@ -131,29 +156,27 @@ export interface StreamConnection {
 }
 
 interface StreamOptions {
-  readonly id: number;
   readonly connection: StreamConnection;
+  readonly request: ClientRequest;
   readonly listener: StreamListener;
-  /** A response to HEAD has no content, whatever its Content-Length (RFC 9110 section 9.3.2). */
-  readonly isHead: boolean;
   readonly limits: ClientLimits;
   readonly sendWindow: number;
-  /** How often the socket was written to before the head was gathered. */
-  readonly gatheredAt: number;
 }
 
 /** One request and its response on a connection (RFC 9113 section 5). */
-export class ClientStream implements ReceivingStream {
-  readonly id: number;
+export class ClientStream implements ReceivingStream, ResponseSource {
+  /** Given when the request is written. */
+  id = 0;
   readonly sendWindow: SendWindow;
-  readonly gatheredAt: number;
+  /** How often the socket was written to before the head was gathered. */
+  gatheredAt = 0;
   upload: RequestUpload | undefined;
   readonly #connection: StreamConnection;
   readonly #listener: StreamListener;
-  readonly #isHead: boolean;
+  /** Dropped with the head: its memory must not be kept for as long as the response lasts. */
+  #request: ClientRequest | undefined;
   readonly #window: ReceiveWindow;
   readonly #maximumHeaderLines: number;
-  #hasHead = false;
   #headLines = 0;
   #expectedLength: number | undefined;
   #receivedLength = 0;
@@ -164,11 +187,9 @@ export class ClientStream implements ReceivingStream {
   #endQueued = false;
 
   constructor(options: StreamOptions) {
-    this.id = options.id;
-    this.gatheredAt = options.gatheredAt;
     this.#connection = options.connection;
+    this.#request = options.request;
     this.#listener = options.listener;
-    this.#isHead = options.isHead;
     const { streamWindow, windowGrowth, maximumHeaderLines } = options.limits;
     this.#window = new ReceiveWindow(streamWindow, windowGrowth);
     this.#maximumHeaderLines = maximumHeaderLines;
@@ -177,6 +198,10 @@ export class ClientStream implements ReceivingStream {
 
   get isReceived(): boolean {
     return this.isClosed;
+  }
+
+  get #hasHead(): boolean {
+    return this.#request === undefined;
   }
 
   pause(): void {
@@ -194,8 +219,12 @@ export class ClientStream implements ReceivingStream {
     }
     if (this.#endQueued && this.#queued.isEmpty) {
       this.#endQueued = false;
-      this.#listener.end();
+      this.#tellEnd();
     }
+  }
+
+  abort(reason: Error): void {
+    this.reset(errorCode.cancel, reason);
   }
 
   reset(code: number, error: Error): void {
@@ -216,7 +245,10 @@ export class ClientStream implements ReceivingStream {
     if (this.isClosed) return;
     this.#dropQueued();
     this.#close(code);
-    this.#listener.fail(error, refused);
+    // After a head it was processed, whatever the server says.
+    const isUnprocessed = refused && !this.#hasHead;
+    if (isUnprocessed && this.#request?.isSentAgain?.(error) === true) return;
+    this.#listener.fail(error, isUnprocessed);
   }
 
   resetByPeer(code: number): void {
@@ -238,10 +270,15 @@ export class ClientStream implements ReceivingStream {
       if (status === 101 || endStream) throw malformedResponse('it has a misplaced interim response');
       return;
     } else {
-      this.#hasHead = true;
-      const hasNoContent = this.#isHead || status === 204 || status === 304;
+      // A response to HEAD has no content, whatever its Content-Length (RFC 9110 section 9.3.2).
+      const hasNoContent = this.#request?.method === 'HEAD' || status === 204 || status === 304;
+      this.#request = undefined;
       this.#expectedLength = hasNoContent ? 0 : contentLength;
-      this.#listener.head(status, lines);
+      try {
+        this.#listener.head(status, lines);
+      } catch (error) {
+        this.abort(asError(error));
+      }
     }
     if (endStream && !this.isClosed) this.receiveEnd();
   }
@@ -278,7 +315,7 @@ export class ClientStream implements ReceivingStream {
     const isUploaded = this.upload === undefined;
     if (!isUploaded) this.#connection.output.reset(this.id, errorCode.cancel);
     this.#close(isUploaded ? errorCode.noError : errorCode.cancel);
-    if (this.#queued.isEmpty) this.#listener.end();
+    if (this.#queued.isEmpty) this.#tellEnd();
     else this.#endQueued = true;
   }
 
@@ -301,8 +338,20 @@ export class ClientStream implements ReceivingStream {
     this.#listener.held?.add(bytes);
   }
 
+  #tellEnd(): void {
+    try {
+      this.#listener.end();
+    } catch (error) {
+      this.#listener.fail(asError(error), false);
+    }
+  }
+
   #handOn(piece: Uint8Array): void {
-    this.#listener.data(piece);
+    try {
+      this.#listener.data(piece);
+    } catch (error) {
+      this.abort(asError(error));
+    }
     this.#release(piece.length);
   }
 
@@ -317,4 +366,8 @@ export class ClientStream implements ReceivingStream {
     this.upload = undefined;
     this.#connection.streamClosed(this, code);
   }
+}
+
+export function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error));
 }

@@ -19,7 +19,7 @@ import {
   startPeer,
 } from '../../../test/support/node-exchange.ts';
 import { startRawHttp2Server } from '../../../test/support/raw-http2-peer.ts';
-import { RequestHeadTooLargeError } from './dispatched-request.ts';
+import { RequestHeadTooLargeError } from './client-session.ts';
 import { Http2Pool, type Http2PoolOptions } from './http2-pool.ts';
 
 function connectTo(port: number): Http2PoolOptions['connect'] {

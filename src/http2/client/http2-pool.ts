@@ -1,9 +1,11 @@
 import type { OnReadOpts } from 'node:net';
+import { Readable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import { Dispatcher, errors } from 'undici';
+import { errorCode, Http2Error } from '../frames/frame.ts';
 import { ClientSession, ConnectionInbox, defaultClientLimits } from './client-session.ts';
-import type { ClientLimits } from './client-stream.ts';
-import { DispatchedRequest, RequestHeadTooLargeError } from './dispatched-request.ts';
+import { asError, type ClientLimits, type ClientRequest } from './client-stream.ts';
+import { DispatchedRequest, inertController, type RequestListener, requestOf } from './dispatched-request.ts';
 
 export interface Http2PoolOptions {
   /**
@@ -29,8 +31,90 @@ export interface Http2PoolOptions {
   readonly onSilence?: (() => void) | undefined;
 }
 
+/** A body that can be sent again, and may be complete already. */
+export interface RequestBody {
+  /**
+   * The body, if it is complete already: it is sent in one piece with the head. Once taken, it cannot be read from the
+   * stream any more.
+   * @returns `undefined` if the stream must be read instead
+   */
+  takeWhole(): Uint8Array | undefined;
+  /**
+   * The same body from its first byte on, for a request that the server did not process. Nothing more is read of this one.
+   * @returns `undefined` if the bytes were not kept
+   */
+  again(): Readable | undefined;
+}
+
+function isRequestBody(body: object | undefined): body is RequestBody {
+  return body !== undefined && 'takeWhole' in body && 'again' in body;
+}
+
 /**
- * HTTP/2 connections to one origin, as an undici `Dispatcher`: it works with `fetch(url, { dispatcher })`,
+ * How often a request is sent again that the server did not process: because it was ending the connection in good order,
+ * as Go's client (golang.org/x/net/http2, transport.go) and at once, each time on another connection; for another reason.
+ */
+const maximumRepeats = { goAway: 6, otherwise: 1 };
+
+/** A request up to the head of its response. */
+class PooledRequest implements ClientRequest {
+  readonly method: string;
+  readonly target: string;
+  readonly headers: ClientRequest['headers'];
+  content: Uint8Array | Readable | undefined;
+  readonly #listener: RequestListener;
+  readonly #enqueue: (request: PooledRequest) => void;
+  #repeats = 0;
+
+  constructor(
+    { method, target, headers, content }: ClientRequest,
+    listener: RequestListener,
+    enqueue: (request: PooledRequest) => void,
+  ) {
+    this.method = method;
+    this.target = target;
+    this.headers = headers;
+    this.content = content;
+    this.#listener = listener;
+    this.#enqueue = enqueue;
+  }
+
+  sendOn(connection: ClientSession): void {
+    // Since it was queued more of the body may have arrived.
+    if (isRequestBody(this.content)) this.content = this.content.takeWhole() ?? this.content;
+    try {
+      connection.request(this, this.#listener);
+    } catch (error) {
+      this.notSent(error);
+    }
+  }
+
+  passOnTo(dispatcher: Dispatcher): void {
+    this.#listener.passOnTo(dispatcher, this);
+  }
+
+  notSent(error: unknown): void {
+    if (this.content instanceof Readable) this.content.destroy();
+    this.#listener.fail(asError(error), true);
+  }
+
+  isSentAgain(error: Error): boolean {
+    const isGoAway = error instanceof Http2Error && error.errorCode === errorCode.noError;
+    const maximum = isGoAway ? maximumRepeats.goAway : maximumRepeats.otherwise;
+    if (this.#repeats >= maximum) return false;
+    if (this.content instanceof Readable) {
+      const again = isRequestBody(this.content) ? this.content.again() : undefined;
+      if (again === undefined) return false;
+      this.content = again;
+    }
+    this.#repeats++;
+    this.#enqueue(this);
+    return true;
+  }
+}
+
+/**
+ * HTTP/2 connections to one origin, also as an undici `Dispatcher`: it works with `fetch(url, { dispatcher })`,
  * `dispatcher.request(…)`, and undici's interceptors and handlers. A request goes to the connection with the fewest
  * streams; another connection is opened before that one is full. Upgrades and CONNECT are refused.
  */
@@ -40,7 +124,7 @@ export class Http2Pool extends Dispatcher {
   readonly #options: Http2PoolOptions &
     Required<Pick<Http2PoolOptions, 'streamsPerConnection' | 'spreadAt' | 'connections' | 'settingsTimeout'>>;
   readonly #limits: ClientLimits;
-  readonly #queue: DispatchedRequest[] = [];
+  readonly #queue: PooledRequest[] = [];
   #connections: ClientSession[] = [];
   readonly #draining = new Set<ClientSession>();
   #opening: ClientSession | undefined;
@@ -71,18 +155,22 @@ export class Http2Pool extends Dispatcher {
     return this.#state === 'destroyed';
   }
 
+  /** Sends a request of which nothing is copied. What becomes of it is told to the listener, an error as well. */
+  send(request: ClientRequest, listener: RequestListener): void {
+    if (this.#state === 'closing') listener.fail(new errors.ClientClosedError(), true);
+    else this.#enqueue(new PooledRequest(request, listener, this.#enqueue));
+  }
+
   /** @returns false while requests wait for a connection, until 'drain' */
   override dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
     try {
-      if (this.#state === 'destroyed') throw new errors.ClientDestroyedError();
-      if (this.#state === 'closing') throw new errors.ClientClosedError();
       if (options.upgrade || options.method === 'CONNECT') {
         throw new errors.NotSupportedError('HTTP/2 has no upgrades');
       }
-      this.#enqueue(new DispatchedRequest(options, handler, this.#authority, this.#retry));
+      this.send(requestOf(options), new DispatchedRequest(options, handler));
     } catch (error) {
       if (handler.onResponseError === undefined) throw error;
-      handler.onResponseError(inertController, error as Error);
+      handler.onResponseError(inertController, asError(error));
       return false;
     }
     this.#needsDrain = this.#queue.length > 0;
@@ -133,12 +221,11 @@ export class Http2Pool extends Dispatcher {
     if (this.#http1 === undefined && this.#retiredHttp1.size === 0) this.#ended.resolve();
   }
 
-  readonly #retry = (request: DispatchedRequest): void => {
-    if (this.#state === 'destroyed') request.notSent(new errors.ClientDestroyedError());
-    else this.#enqueue(request);
-  };
-
-  #enqueue(request: DispatchedRequest): void {
+  readonly #enqueue = (request: PooledRequest): void => {
+    if (this.#state === 'destroyed') {
+      request.notSent(new errors.ClientDestroyedError());
+      return;
+    }
     if (this.#queue.length > 0) {
       this.#queue.push(request);
       this.#serveQueue();
@@ -146,7 +233,7 @@ export class Http2Pool extends Dispatcher {
     }
     if (!this.#sendNow(request)) this.#queue.push(request);
     this.#dialIfNeeded();
-  }
+  };
 
   #serveQueue(): void {
     if (this.#queue.length === 0 && !this.#needsDrain) return;
@@ -160,16 +247,14 @@ export class Http2Pool extends Dispatcher {
     this.#dialIfNeeded();
   }
 
-  #sendNow(request: DispatchedRequest): boolean {
+  #sendNow(request: PooledRequest): boolean {
     if (this.#http1 !== undefined) {
       request.passOnTo(this.#http1);
       return true;
     }
     const connection = this.#leastUsed();
     if (connection === undefined) return false;
-    const maximum = connection.maximumHeadSize;
-    if (request.size > maximum) request.notSent(new RequestHeadTooLargeError(request.size, maximum));
-    else request.sendOn(connection);
+    request.sendOn(connection);
     return true;
   }
 
@@ -181,13 +266,11 @@ export class Http2Pool extends Dispatcher {
     return best;
   }
 
+  /** Also before the least used connection is full. */
   #dialIfNeeded(): void {
-    if (this.#queue.length > 0 || this.#needsAnother()) this.#dial();
-  }
-
-  #needsAnother(): boolean {
-    const best = this.#leastUsed();
-    return this.#state === 'open' && best !== undefined && best.streams >= this.#options.spreadAt;
+    const streams = this.#queue.length > 0 ? undefined : this.#leastUsed()?.streams;
+    if (this.#queue.length > 0 || (this.#state === 'open' && (streams ?? 0) >= this.#options.spreadAt))
+      this.#dial();
   }
 
   /** One dial at a time: it shows which protocol the server speaks. */
@@ -277,13 +360,3 @@ export class Http2Pool extends Dispatcher {
     this.#connections.push(connection);
   }
 }
-
-/** Of a request that was never begun. */
-export const inertController: Dispatcher.DispatchController = {
-  aborted: true,
-  paused: false,
-  reason: null,
-  abort: () => {},
-  pause: () => {},
-  resume: () => {},
-};

@@ -327,7 +327,7 @@ describe('a response that the handler writes into the stream', () => {
         onGone() {},
       };
       setImmediate(() => {
-        incoming.writer = writer;
+        incoming.attach(writer);
         incoming.respond(200, []);
         writer.onRoom();
       });

@@ -142,13 +142,13 @@ async function writeResponse(response: Response, stream: IncomingStream): Promis
 async function writeBody(body: ReadableStream<Uint8Array>, stream: IncomingStream): Promise<void> {
   const reader = body.getReader();
   let resume = (): void => {};
-  stream.writer = {
+  stream.attach({
     onRoom: () => resume(),
     onGone() {
       reader.cancel().catch(() => {});
       resume();
     },
-  };
+  });
   for (;;) {
     const { done, value } = await reader.read();
     if (done) return;

@@ -70,7 +70,7 @@ test('a request that got a time-out response gets no second one, even while the 
       const sink = inbound.responseSink();
       inbound.expire();
       await late.promise;
-      assert.throws(() => sink.start(200, '', ['content-type', 'text/plain']), TypeError);
+      assert.throws(() => sink.respond(200, ['content-type', 'text/plain']), TypeError);
       return new Response('late');
     },
     { first: [preface, settingsFrame(4, 0)] },

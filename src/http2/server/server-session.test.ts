@@ -170,13 +170,13 @@ test('a listener that throws at the end of its stream does not disturb other str
       headTooLarge: () => {},
       requested(stream) {
         streams.push(stream.id);
-        stream.writer = {
+        stream.attach({
           onRoom: () => {},
           onGone() {
             closed.push(stream.id);
             if (stream.id === 1) throw issue;
           },
-        };
+        });
       },
       failed: (error) => failures.push(error),
     });

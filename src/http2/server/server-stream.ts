@@ -8,8 +8,10 @@ import { checkTrailers, type RequestHead, responseBlock, statusLine } from '../f
 import type { ReceivingStream } from '../frames/session-receiver.ts';
 import type { BudgetShare, HeldBytes, Holder, Holding } from '../sockets/held-bytes.ts';
 
+/** Writes a response as fast as its client takes it. */
 export interface ResponseWriter {
   onRoom(): void;
+  /** The exchange is over for the client, who may not have got all of it. */
   onGone(): void;
 }
 
@@ -143,7 +145,7 @@ export class ServerStream implements ReceivingStream, WaitingStream, Holder {
   head: RequestHead;
   readonly sendWindow: SendWindow;
   isWaiting = false;
-  writer: ResponseWriter | undefined;
+  #writer: ResponseWriter | undefined;
   status: number | undefined;
   takesContent = true;
   readonly #connection: StreamConnection;
@@ -191,7 +193,7 @@ export class ServerStream implements ReceivingStream, WaitingStream, Holder {
   }
 
   giveUp(): void {
-    this.breakOff(errorCode.enhanceYourCalm);
+    this.#reset(errorCode.enhanceYourCalm);
   }
 
   get hasQueuedContent(): boolean {
@@ -216,6 +218,16 @@ export class ServerStream implements ReceivingStream, WaitingStream, Holder {
     if (this.isClosed) follower.onClosed();
     else if (this.#followers === undefined) this.#followers = follower;
     else this.#followers = [this.#followers, follower].flat();
+  }
+
+  /** @param writer is told when there is room for more, and of the end if it is not released before */
+  attach(writer: ResponseWriter): void {
+    if (this.isClosed) writer.onGone();
+    else this.#writer = writer;
+  }
+
+  release(): void {
+    this.#writer = undefined;
   }
 
   closeConnection(): void {
@@ -307,7 +319,7 @@ export class ServerStream implements ReceivingStream, WaitingStream, Holder {
     if (this.isClosed) return;
     output.stopWaiting(this);
     if (this.#isEnding) this.#finish();
-    else this.writer?.onRoom();
+    else this.#writer?.onRoom();
   }
 
   windowWidened(): void {
@@ -316,12 +328,16 @@ export class ServerStream implements ReceivingStream, WaitingStream, Holder {
 
   reset(code: number): void {
     if (this.isClosed) return;
-    this.breakOff(code);
+    this.#reset(code);
     this.#connection.clientCausedReset();
   }
 
   /** Resets the stream (RST_STREAM): the client must not take a part for the whole response. */
-  breakOff(code: number = errorCode.internalError): void {
+  breakOff(): void {
+    this.#reset(errorCode.internalError);
+  }
+
+  #reset(code: number): void {
     if (this.isClosed) return;
     this.#connection.output.reset(this.id, code);
     this.#close();
@@ -394,9 +410,9 @@ export class ServerStream implements ReceivingStream, WaitingStream, Holder {
     this.#countHead(0);
     this.#connection.output.stopWaiting(this);
     if (this.#content?.readableEnded === false) this.#content.destroy();
-    const { writer } = this;
+    const writer = this.#writer;
     const followers = this.#followers;
-    this.writer = undefined;
+    this.#writer = undefined;
     this.#followers = undefined;
     this.#connection.streamClosed(this);
     if (Array.isArray(followers)) for (const follower of followers) follower.onClosed();

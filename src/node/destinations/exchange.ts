@@ -1,19 +1,17 @@
 import type { Dispatcher } from 'undici';
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
-import {
-  Http2Error,
-  type LineHandler,
-  RequestHeadTooLargeError,
-  UnprocessedRequestError,
-} from '../../http2/client/dispatched-request.ts';
+import { Http2Error, RequestHeadTooLargeError } from '../../http2/client/client-session.ts';
+import type { ClientRequest, ResponseSource } from '../../http2/client/client-stream.ts';
+import type { RequestListener } from '../../http2/client/dispatched-request.ts';
+import type { ResponseWriter } from '../../http2/server/server-stream.ts';
 import type { HeldBytes } from '../../http2/sockets/held-bytes.ts';
 import { TransportError, type TransportErrorCode } from '../../request/destination.ts';
 import type { ByteCounter } from '../../request/inbound.ts';
-import type { OnResponseHead, SendResult } from '../../request/transport.ts';
+import { type OnResponseHead, passedOnResponse, type SendResult, sent } from '../../request/transport.ts';
 import { errorCode, errorMessage } from '../../runtime/errors.ts';
 import type { Deadlines, Expiring } from '../exchange/deadlines.ts';
 import { contentLength, type ResponseSink } from '../exchange/response-sink.ts';
-import { invalidResponse, LineCount, refuseOtherCodings, responseProgressed } from './http1-pool.ts';
+import { Http1Response } from './http1-pool.ts';
 
 interface ExchangeOptions {
   readonly origin: string;
@@ -26,22 +24,15 @@ interface ExchangeOptions {
   readonly onBrokenOff?: ((origin: string) => void) | undefined;
 }
 
-/**
- * Bytes that Node and TLS hold of a response over HTTP/1.1 that its client does not take, besides what they hold of each
- * connection. Measured.
- */
-const heldByPaused = 128 * 1024;
-
 /** Of a response that was replaced by another one, and is read to its end. */
 const maximumDiscarded = 64 * 1024;
 const discardMilliseconds = 5_000;
 
 /**
- * One request to one destination and its response. Dispatchers report the destination's side: our HTTP/2 client lines and
- * lent pieces, undici's pool its own events. The sink reports the client's: it drains or goes away. Each event takes
- * effect once.
+ * One request to one destination and its response. The pool reports the destination's side; the sink the client's, which
+ * drains or goes away. Each event takes effect once.
  */
-export class Exchange implements LineHandler, Expiring {
+export class Exchange implements RequestListener, ResponseWriter, Expiring {
   /** Resolves with the head of the response. @throws {TransportError} */
   readonly result: Promise<SendResult>;
   readonly #options: ExchangeOptions;
@@ -54,11 +45,8 @@ export class Exchange implements LineHandler, Expiring {
   #bytes: ByteCounter | undefined;
   #state: 'waiting' | 'responding' | 'over' = 'waiting';
   /** Since the request is being written: from then on it may have arrived. */
-  #source: Pick<Dispatcher.DispatchController, 'pause' | 'resume' | 'abort'> | undefined;
+  #source: ResponseSource | undefined;
   #discardTimer: NodeJS.Timeout | undefined;
-  #heads: LineCount | undefined;
-  #isWhole = false;
-  #heldByPaused = 0;
 
   constructor(options: ExchangeOptions, onResponseHead: OnResponseHead) {
     const { sink, deadlines } = options;
@@ -70,10 +58,7 @@ export class Exchange implements LineHandler, Expiring {
     this.result = promise;
     this.#resolve = resolve;
     this.#reject = reject;
-    sink.attach(
-      () => this.#resume(),
-      () => this.#clientGone(),
-    );
+    sink.attach(this);
   }
 
   get held(): HeldBytes | undefined {
@@ -88,31 +73,20 @@ export class Exchange implements LineHandler, Expiring {
     if (this.#deadline !== undefined) this.#options.deadlines?.restart(this.#deadline);
   }
 
-  onRequestStart(source: Pick<Dispatcher.DispatchController, 'pause' | 'resume' | 'abort'>): void {
-    // An error here drops the request before a byte is written, and keeps the connection.
+  begun(source: ResponseSource): void {
+    // Nothing is written then.
     if (this.isOver) throw cancelled();
     this.#source = source;
   }
 
-  onResponseStart(
-    controller: Dispatcher.DispatchController,
-    status: number,
-    _headers: unknown,
-    statusMessage = '',
-  ): void {
-    this.#heads ??= new LineCount();
-    const lines = rawLines(controller.rawHeaders);
-    this.#heads.add(lines);
-    // With an error here undici fails the request and closes the connection.
-    if (this.#heads.areTooLarge) throw invalidResponse('its head is too large');
-    // 1xx: the final head follows (RFC 9110 section 15.2).
-    if (status < 200) return;
-    responseProgressed();
-    refuseOtherCodings(lines);
-    this.onResponseLines(status, lines, statusMessage);
+  passOnTo(dispatcher: Dispatcher, { method, target, headers, content }: ClientRequest): void {
+    const { origin } = this.#options;
+    // undici's type is not readonly, but undici does not change the lines.
+    const options = { origin, path: target, method, headers: headers as string[], body: content ?? null };
+    dispatcher.dispatch(options, new Http1Response(this));
   }
 
-  onResponseLines(status: number, headers: RawHeaders, statusMessage = ''): void {
+  head(status: number, headers: RawHeaders, reason = ''): void {
     if (this.#state !== 'waiting') return;
     const sink = this.#sink;
     const onResponseHead = this.#onResponseHead as OnResponseHead;
@@ -126,14 +100,14 @@ export class Exchange implements LineHandler, Expiring {
         this.#resolve(disposition.outcome);
         return;
       }
-      const outcome = sink.start(status, statusMessage, disposition.headers);
+      sink.respond(status, disposition.headers, reason);
       this.#liftDeadline();
       this.#bytes = disposition.bytes;
       this.#state = 'responding';
-      this.#resolve(outcome);
+      this.#resolve(sink.response === undefined ? sent(status) : passedOnResponse(sink.response));
     } catch (error) {
       // A head that the sink refuses (invalid bytes) counts as an invalid response.
-      this.#fail(
+      this.fail(
         new TransportError(
           'InvalidResponse',
           `${this.#options.origin}: the head of the response is invalid`,
@@ -147,39 +121,13 @@ export class Exchange implements LineHandler, Expiring {
     }
   }
 
-  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    responseProgressed();
-    // undici's parser reports an empty chunk each time it is resumed with nothing to parse. Pausing for it, and being
-    // resumed by its reader, would loop for ever.
-    if (chunk.byteLength === 0) return;
-    this.onResponsePiece(chunk);
-    if (controller.paused) this.#countPaused(heldByPaused);
-  }
-
-  #resume(): void {
-    this.#countPaused(0);
-    this.#source?.resume();
-  }
-
-  #countPaused(bytes: number): void {
-    if (bytes === this.#heldByPaused) return;
-    this.held?.add(bytes - this.#heldByPaused);
-    this.#heldByPaused = bytes;
-  }
-
-  onResponsePiece(piece: Uint8Array): void {
+  data(piece: Uint8Array): void {
     if (this.#state !== 'responding') return;
     this.#bytes?.add(piece.byteLength);
     if (!this.#sink.write(piece)) this.#source?.pause();
   }
 
-  onResponseEnd(controller?: Dispatcher.DispatchController): void {
-    responseProgressed();
-    this.#isWhole = true;
-    // Trailers are dropped: Kubernetes sends none, and HTTP/1.1 clients would have to ask for them.
-    const trailers = new LineCount();
-    trailers.add(rawLines(controller?.rawTrailers));
-    if (trailers.areTooLarge) throw invalidResponse('its trailers are too large');
+  end(): void {
     clearTimeout(this.#discardTimer);
     if (this.#state !== 'responding') return;
     this.#finish();
@@ -187,24 +135,19 @@ export class Exchange implements LineHandler, Expiring {
     this.#sink.release();
   }
 
-  onResponseError(_controller: unknown, error: Error): void {
-    this.#fail(error);
-    // undici's pool would reuse the connection of a complete response: an error in its parser closes it.
-    if (this.#isWhole) throw error;
+  onRoom(): void {
+    this.#source?.resume();
   }
 
-  notSent(error: Error): void {
-    this.#fail(error);
-  }
-
-  #fail(error: unknown): void {
+  fail(error: unknown, isUnprocessed = false): void {
     clearTimeout(this.#discardTimer);
     if (this.#state === 'over') return;
     const sink = this.#sink;
     const begun = this.#state === 'responding';
     this.#finish();
     sink.release();
-    const transportError = toTransportError(error, this.#options.origin, this.#source !== undefined);
+    const mayHaveBeenProcessed = this.#source !== undefined && !isUnprocessed;
+    const transportError = toTransportError(error, this.#options.origin, mayHaveBeenProcessed);
     // Too late for a status: the response breaks off, so that the client cannot take a part for the whole.
     if (begun) {
       sink.breakOff(transportError);
@@ -229,7 +172,7 @@ export class Exchange implements LineHandler, Expiring {
       this.#cancel('Timeout', `no response within ${this.#options.deadlines?.timeout} ms`);
   }
 
-  #clientGone(): void {
+  onGone(): void {
     if (this.#state !== 'over') this.#cancel('ClientGone', 'the client went away');
   }
 
@@ -247,7 +190,6 @@ export class Exchange implements LineHandler, Expiring {
 
   #finish(): void {
     this.#state = 'over';
-    this.#countPaused(0);
     this.#liftDeadline();
   }
 
@@ -262,13 +204,6 @@ function cancelled(): Error {
   return new Error('the request was cancelled');
 }
 
-/** Header lines as byte strings: undici's pool has a list of bytes. */
-function rawLines(given: Dispatcher.DispatchController['rawHeaders']): string[] {
-  return (Array.isArray(given) ? given : []).map((part) =>
-    typeof part === 'string' ? part : part.toString('latin1'),
-  );
-}
-
 /** OpenSSL's codes for a destination that rejects our client certificate. TLS 1.3 reports it after the handshake. */
 const certificateRefused =
   /^ERR_SSL_(TLSV13_ALERT_CERTIFICATE_REQUIRED|TLSV1_ALERT_UNKNOWN_CA|TLSV1_ALERT_ACCESS_DENIED|TLSV1_ALERT_DECRYPT_ERROR|SSLV3_ALERT_(BAD|UNSUPPORTED|EXPIRED|REVOKED|UNKNOWN)_?CERTIFICATE|SSLV3_ALERT_CERTIFICATE_(EXPIRED|REVOKED|UNKNOWN)|SSLV3_ALERT_HANDSHAKE_FAILURE)$/;
@@ -280,14 +215,17 @@ const invalidResponseCodes: ReadonlySet<string> = new Set([
   'ERR_INVALID_CHAR',
 ]);
 
-/** @param sent writing the request had begun */
-export function toTransportError(error: unknown, origin: string, sent: boolean): TransportError {
+/** @param mayHaveBeenProcessed writing the request had begun, and the server has not said that it did nothing */
+export function toTransportError(
+  error: unknown,
+  origin: string,
+  mayHaveBeenProcessed: boolean,
+): TransportError {
   if (error instanceof TransportError) return error;
-  if (error instanceof UnprocessedRequestError) return toTransportError(error.cause, origin, false);
   const cause = errorCode(error);
   return new TransportError(transportErrorCode(cause, error), `${origin}: ${errorMessage(error)}`, {
     // A destination that rejects our certificate has read no request.
-    mayHaveBeenProcessed: sent && !certificateRefused.test(cause),
+    mayHaveBeenProcessed: mayHaveBeenProcessed && !certificateRefused.test(cause),
     cause: error,
   });
 }

@@ -1,8 +1,10 @@
 import type { TLSSocket } from 'node:tls';
 import { type Dispatcher, Pool } from 'undici';
 import { allHeaders, type RawHeaders } from '../../apimachinery/raw-headers.ts';
-import { inertController } from '../../http2/client/http2-pool.ts';
+import type { ResponseSource, StreamListener } from '../../http2/client/client-stream.ts';
+import { inertController } from '../../http2/client/dispatched-request.ts';
 import { requestLines } from '../../http2/fields/header-fields.ts';
+import type { HeldBytes } from '../../http2/sockets/held-bytes.ts';
 import { TransportError } from '../../request/destination.ts';
 import { connectionsWithin, usableMemory } from '../exchange/serving-limits.ts';
 
@@ -68,7 +70,7 @@ function limitResponses(socket: TLSSocket): TLSSocket {
   return socket;
 }
 
-export function responseProgressed(): void {
+function responseProgressed(): void {
   if (lastRead !== undefined) lastRead.withoutContent = 0;
 }
 
@@ -88,6 +90,108 @@ export function invalidResponse(reason: string): TransportError {
   return new TransportError('InvalidResponse', `the response is not valid HTTP/1.1: ${reason}`, {
     mayHaveBeenProcessed: true,
   });
+}
+
+/**
+ * Bytes that Node and TLS hold of a response over HTTP/1.1 that its client does not take, besides what they hold of each
+ * connection. Measured.
+ */
+const heldByPaused = 128 * 1024;
+
+interface Http1Listener extends StreamListener {
+  head(status: number, lines: string[], reason?: string): void;
+}
+
+/** One response as undici tells it, with the limits that its parser lacks: told as one over HTTP/2 is. */
+export class Http1Response implements Dispatcher.DispatchHandler, ResponseSource {
+  readonly #listener: Http1Listener;
+  readonly #heads = new LineCount();
+  #controller: Dispatcher.DispatchController | undefined;
+  #isWhole = false;
+  #heldByPaused = 0;
+
+  constructor(listener: Http1Listener) {
+    this.#listener = listener;
+  }
+
+  get held(): HeldBytes | undefined {
+    return this.#listener.held;
+  }
+
+  pause(): void {
+    this.#controller?.pause();
+    this.#countPaused(heldByPaused);
+  }
+
+  resume(): void {
+    this.#countPaused(0);
+    this.#controller?.resume();
+  }
+
+  abort(reason: Error): void {
+    this.#countPaused(0);
+    this.#controller?.abort(reason);
+  }
+
+  #countPaused(bytes: number): void {
+    this.held?.add(bytes - this.#heldByPaused);
+    this.#heldByPaused = bytes;
+  }
+
+  /** An error here drops the request before a byte is written, and keeps the connection. */
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    this.#listener.begun(this);
+  }
+
+  onResponseStart(
+    controller: Dispatcher.DispatchController,
+    status: number,
+    _headers: unknown,
+    statusMessage = '',
+  ): void {
+    const lines = rawLines(controller.rawHeaders);
+    this.#heads.add(lines);
+    // With an error here undici fails the request and closes the connection.
+    if (this.#heads.areTooLarge) throw invalidResponse('its head is too large');
+    // 1xx: the final head follows (RFC 9110 section 15.2).
+    if (status < 200) return;
+    responseProgressed();
+    refuseOtherCodings(lines);
+    this.#listener.head(status, lines, statusMessage);
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    responseProgressed();
+    // undici's parser reports an empty chunk each time it is resumed with nothing to parse. Pausing for it, and being
+    // resumed by its reader, would loop for ever.
+    if (chunk.byteLength > 0) this.#listener.data(chunk);
+  }
+
+  onResponseEnd(controller: Dispatcher.DispatchController): void {
+    responseProgressed();
+    this.#isWhole = true;
+    // Trailers are dropped: Kubernetes sends none, and HTTP/1.1 clients would have to ask for them.
+    const trailers = new LineCount();
+    trailers.add(rawLines(controller.rawTrailers));
+    if (trailers.areTooLarge) throw invalidResponse('its trailers are too large');
+    this.#countPaused(0);
+    this.#listener.end();
+  }
+
+  onResponseError(_controller: unknown, error: Error): void {
+    this.#countPaused(0);
+    this.#listener.fail(error, false);
+    // undici's pool would reuse the connection of a complete response: an error in its parser closes it.
+    if (this.#isWhole) throw error;
+  }
+}
+
+/** Header lines as byte strings: undici's pool has a list of bytes. */
+function rawLines(given: Dispatcher.DispatchController['rawHeaders']): string[] {
+  return (Array.isArray(given) ? given : []).map((part) =>
+    typeof part === 'string' ? part : part.toString('latin1'),
+  );
 }
 
 export interface Http1PoolOptions {

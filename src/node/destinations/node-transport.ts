@@ -1,7 +1,6 @@
 import type { OnReadOpts } from 'node:net';
 import { Readable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
-import type { Dispatcher } from 'undici';
 import type { ConnectionEnd } from '../../health/connection-closer.ts';
 import { Http2Pool, type Http2PoolOptions } from '../../http2/client/http2-pool.ts';
 import { defaultHttp2ServerLimits } from '../../http2/server/server-session.ts';
@@ -65,7 +64,7 @@ export interface NodeTransportOptions extends TlsDialerOptions, ConnectionEvents
 interface InUse {
   readonly destination: Destination;
   readonly presentFrontProxyCertificate: boolean;
-  readonly dispatcher: Dispatcher;
+  readonly pool: Http2Pool;
 }
 
 /**
@@ -79,7 +78,7 @@ export class NodeTransport implements Transport {
   readonly #silenceDeadlines: Deadlines | undefined;
   /** By origin. Each has few, and comparing them costs less than making a key for every request. */
   readonly #byOrigin = new Map<string, InUse[]>();
-  readonly #retired = new Set<Dispatcher>();
+  readonly #retired = new Set<Http2Pool>();
   #closed = false;
 
   constructor(options: NodeTransportOptions) {
@@ -124,33 +123,28 @@ export class NodeTransport implements Transport {
   #begin(outbound: OutboundRequest, exchange: Exchange, source: BodySource | undefined): void {
     if (exchange.isOver) return;
     if (this.#closed) {
-      exchange.notSent(new Error('the transport is closed'));
+      exchange.fail(new Error('the transport is closed'));
       return;
     }
     const { destination, presentFrontProxyCertificate, method, target, headers } = outbound;
-    const dispatcher = this.#dispatcherTo(destination, presentFrontProxyCertificate);
-    const body = source === undefined ? null : new BodyStream(source, () => exchange.progressed());
-    // undici's type is not readonly, but undici does not change the lines.
-    const options = { origin: destination.origin, path: target, method, headers: headers as string[], body };
-    dispatcher.dispatch(options, exchange);
+    const content = source && new BodyStream(source, () => exchange.progressed());
+    const pool = this.#poolTo(destination, presentFrontProxyCertificate);
+    pool.send({ method, target, headers, content }, exchange);
   }
 
-  #dispatcherTo(destination: Destination, presentFrontProxyCertificate: boolean): Dispatcher {
-    const atOrigin = this.#byOrigin.get(destination.origin);
-    const known = atOrigin?.find(
-      (each) =>
-        each.presentFrontProxyCertificate === presentFrontProxyCertificate &&
-        leadsTo(each.destination, destination),
-    );
-    if (known !== undefined) return known.dispatcher;
-    const dispatcher = this.#newDispatcher(destination, presentFrontProxyCertificate);
-    const added = { destination, presentFrontProxyCertificate, dispatcher };
-    if (atOrigin === undefined) this.#byOrigin.set(destination.origin, [added]);
-    else atOrigin.push(added);
-    return dispatcher;
+  #poolTo(destination: Destination, presentFrontProxyCertificate: boolean): Http2Pool {
+    const atOrigin = this.#byOrigin.get(destination.origin) ?? [];
+    for (const each of atOrigin) {
+      const isSame = each.presentFrontProxyCertificate === presentFrontProxyCertificate;
+      if (isSame && leadsTo(each.destination, destination)) return each.pool;
+    }
+    const pool = this.#newPool(destination, presentFrontProxyCertificate);
+    atOrigin.push({ destination, presentFrontProxyCertificate, pool });
+    this.#byOrigin.set(destination.origin, atOrigin);
+    return pool;
   }
 
-  #newDispatcher(destination: Destination, presentFrontProxyCertificate: boolean): Dispatcher {
+  #newPool(destination: Destination, presentFrontProxyCertificate: boolean): Http2Pool {
     const { origin } = destination;
     const { limits, onBrokenOff, onConnectionLost } = this.#options;
     const connect = async (
@@ -186,7 +180,7 @@ export class NodeTransport implements Transport {
   endConnections(destination: Destination, how: ConnectionEnd): void {
     const isOver = (each: Destination): boolean => leadsTo(each, destination);
     if (how === 'when-idle') this.#retire(isOver);
-    else for (const dispatcher of this.#takeOut(isOver)) destroy(dispatcher);
+    else for (const pool of this.#takeOut(isOver)) destroy(pool);
   }
 
   /**
@@ -202,14 +196,14 @@ export class NodeTransport implements Transport {
     this.#closed = true;
     this.#headDeadlines?.stop();
     this.#silenceDeadlines?.stop();
-    for (const dispatcher of [...this.#takeOut(() => true), ...this.#retired]) destroy(dispatcher);
+    for (const pool of [...this.#takeOut(() => true), ...this.#retired]) destroy(pool);
   }
 
-  #takeOut(isOver: (destination: Destination) => boolean): Dispatcher[] {
-    const over: Dispatcher[] = [];
+  #takeOut(isOver: (destination: Destination) => boolean): Http2Pool[] {
+    const over: Http2Pool[] = [];
     for (const [origin, all] of this.#byOrigin) {
       const left = all.filter(({ destination }) => !isOver(destination));
-      for (const each of all) if (!left.includes(each)) over.push(each.dispatcher);
+      for (const each of all) if (!left.includes(each)) over.push(each.pool);
       if (left.length === 0) this.#byOrigin.delete(origin);
       else this.#byOrigin.set(origin, left);
     }
@@ -217,11 +211,11 @@ export class NodeTransport implements Transport {
   }
 
   #retire(isOver: (destination: Destination) => boolean): void {
-    for (const dispatcher of this.#takeOut(isOver)) {
-      this.#retired.add(dispatcher);
-      const forget = (): boolean => this.#retired.delete(dispatcher);
+    for (const pool of this.#takeOut(isOver)) {
+      this.#retired.add(pool);
+      const forget = (): boolean => this.#retired.delete(pool);
       // Closing fails only if it was destroyed meanwhile.
-      dispatcher.close().then(forget, forget);
+      pool.close().then(forget, forget);
     }
   }
 
@@ -240,9 +234,9 @@ function deadlinesOf(timeout: number): Deadlines | undefined {
   return timeout > 0 ? new Deadlines({ timeout }) : undefined;
 }
 
-function destroy(dispatcher: Dispatcher): void {
+function destroy(pool: Http2Pool): void {
   // Each of its requests gets an error. It rejects only if it was closed before.
-  dispatcher.destroy().catch(() => {});
+  pool.destroy().catch(() => {});
 }
 
 const webBodySources = new WeakMap<InboundRequest, BodySource | 'none'>();

@@ -267,21 +267,21 @@ test('a short response that is not wanted and does not come is given up after fi
   const sink: ResponseSink = {
     attach: () => {},
     release: () => {},
-    start: () => assert.fail('the response was passed on'),
+    respond: () => assert.fail('the response was passed on'),
     write: () => assert.fail('the body was passed on'),
     end: () => assert.fail('the end was passed on'),
     breakOff: () => assert.fail('the break was passed on'),
   };
   const discarding = (): Exchange => {
     const exchange = new Exchange({ origin: 'https://peer', sink }, replace);
-    exchange.onRequestStart({ pause: () => {}, resume: () => {}, abort: () => aborted++ });
-    exchange.onResponseLines(404, ['Content-Length', '9']);
-    exchange.onResponsePiece(new Uint8Array(3));
+    exchange.begun({ pause: () => {}, resume: () => {}, abort: () => aborted++ });
+    exchange.head(404, ['Content-Length', '9']);
+    exchange.data(new Uint8Array(3));
     return exchange;
   };
   discarding();
-  discarding().onResponseEnd();
-  discarding().onResponseError(undefined, new Error('closed'));
+  discarding().end();
+  discarding().fail(new Error('closed'));
   context.mock.timers.tick(4_999);
   assert.equal(aborted, 0);
   context.mock.timers.tick(1);

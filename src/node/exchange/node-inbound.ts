@@ -1,4 +1,4 @@
-import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { statusParts } from '../../apimachinery/status.ts';
@@ -186,7 +186,7 @@ export abstract class NodeInboundRequest implements InboundRequest, Expiring {
     const content = Buffer.from(body);
     const lines = Object.entries(headers).flat();
     lines.push('content-length', String(content.length), auditIdHeader, auditIdOf(this));
-    sink.start(code, STATUS_CODES[code] ?? '', lines);
+    sink.respond(code, lines);
     // Before the end, with which the record is complete.
     this.record?.responded(code);
     sink.write(content);

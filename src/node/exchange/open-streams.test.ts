@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
-import { sent } from '../../request/transport.ts';
 import { LongRunningResponse, type OpenStream, OpenStreams } from './open-streams.ts';
 import type { ResponseSink } from './response-sink.ts';
 
@@ -118,7 +117,7 @@ function startResponse(options: { isWatch?: boolean; status?: number; headers?: 
   const sink: ResponseSink = {
     attach() {},
     release() {},
-    start: (code) => sent(code),
+    respond() {},
     write(chunk) {
       received += new TextDecoder().decode(chunk);
       return true;
@@ -132,7 +131,7 @@ function startResponse(options: { isWatch?: boolean; status?: number; headers?: 
   };
   const streams = new OpenStreams();
   const response = new LongRunningResponse(sink, { isWatch }, streams);
-  response.start(status, '', headers);
+  response.respond(status, headers);
   const write = (text: string): boolean => response.write(new TextEncoder().encode(text));
   return { response, streams, write, received: () => received };
 }

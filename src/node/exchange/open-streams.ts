@@ -1,7 +1,8 @@
 import { firstHeader, type RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { type WatchEventBoundary, watchEventBoundary } from '../../apimachinery/watch-event-boundary.ts';
+import type { ResponseWriter } from '../../http2/server/server-stream.ts';
 import type { HeldBytes } from '../../http2/sockets/held-bytes.ts';
-import type { OutboundRequest, Outcome } from '../../request/transport.ts';
+import type { OutboundRequest } from '../../request/transport.ts';
 import type { ResponseSink } from './response-sink.ts';
 
 export interface OpenStream {
@@ -123,8 +124,12 @@ export class LongRunningResponse implements ResponseSink, OpenStream {
     return this.#sink.held;
   }
 
-  attach(onDrain: () => void, onGone: () => void): void {
-    this.#sink.attach(onDrain, onGone);
+  get response(): Response | undefined {
+    return this.#sink.response;
+  }
+
+  attach(writer: ResponseWriter): void {
+    this.#sink.attach(writer);
   }
 
   release(): void {
@@ -132,8 +137,8 @@ export class LongRunningResponse implements ResponseSink, OpenStream {
     this.#sink.release();
   }
 
-  start(status: number, statusMessage: string, headers: RawHeaders): Outcome {
-    const outcome = this.#sink.start(status, statusMessage, headers);
+  respond(status: number, headers: RawHeaders, reason?: string): void {
+    this.#sink.respond(status, headers, reason);
     // An error (403, 410) ends by itself.
     if (this.#isWatch && status === 200) {
       this.#boundary = watchEventBoundary(
@@ -142,7 +147,6 @@ export class LongRunningResponse implements ResponseSink, OpenStream {
       );
     }
     this.#streams.opened(this);
-    return outcome;
   }
 
   write(chunk: Uint8Array): boolean {

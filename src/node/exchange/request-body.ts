@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import type { RequestBody } from '../../http2/client/dispatched-request.ts';
+import type { RequestBody } from '../../http2/client/http2-pool.ts';
 import type { Holding } from '../../http2/sockets/held-bytes.ts';
 
 /**

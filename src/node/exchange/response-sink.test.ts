@@ -1,20 +1,20 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { responseOf } from '../../request/transport.ts';
 import { WebResponseSink } from './response-sink.ts';
 
 test('a reader that gives up in the middle of a body does not wait for the rest', async () => {
   const giveUp = new AbortController();
   const response = new WebResponseSink(giveUp.signal);
   let isGone = false;
-  response.attach(
-    () => undefined,
-    () => {
+  response.attach({
+    onRoom() {},
+    onGone() {
       isGone = true;
       response.release();
     },
-  );
-  const { body } = responseOf(response.start(200, 'OK', []));
+  });
+  response.respond(200, []);
+  const body = response.response?.body;
   assert.ok(body);
   const reader = body.getReader();
   response.write(new TextEncoder().encode('the first half'));
@@ -29,13 +29,10 @@ test('a reader that gives up in the middle of a body does not wait for the rest'
 test('giving up after the end changes nothing', async () => {
   const giveUp = new AbortController();
   const response = new WebResponseSink(giveUp.signal);
-  response.attach(
-    () => undefined,
-    () => assert.fail('it is over'),
-  );
-  const { body } = responseOf(response.start(200, 'OK', []));
+  response.attach({ onRoom() {}, onGone: () => assert.fail('it is over') });
+  response.respond(200, []);
   response.write(new TextEncoder().encode('whole'));
   response.end();
   giveUp.abort();
-  assert.equal(await new Response(body).text(), 'whole');
+  assert.equal(await response.response?.text(), 'whole');
 });

@@ -1,17 +1,24 @@
 import { firstHeader, headerLines, type RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { hasContent, mayHaveLength } from '../../http2/fields/header-fields.ts';
+import type { ResponseWriter } from '../../http2/server/server-stream.ts';
 import type { HeldBytes } from '../../http2/sockets/held-bytes.ts';
-import { type Outcome, passedOnResponse } from '../../request/transport.ts';
 
+/** Where a response goes: a stream of an HTTP/2 client is one itself. */
 export interface ResponseSink {
   readonly held?: HeldBytes | undefined;
-  attach(onDrain: () => void, onGone: () => void): void;
+  /** Where nothing is written to a client's connection: the response, since its head. */
+  readonly response?: Response | undefined;
+  attach(writer: ResponseWriter): void;
   release(): void;
-  /** Writes the head. @throws if it is invalid; nothing was written then. */
-  start(status: number, statusMessage: string, headers: RawHeaders): Outcome;
+  /**
+   * Writes the head.
+   * @param reason phrase; HTTP/2 has none
+   * @throws if it is invalid; nothing was written then.
+   */
+  respond(status: number, headers: RawHeaders, reason?: string): void;
   /**
    * @param chunk may be overwritten as soon as this returns
-   * @returns false when the client is slower: wait for `onDrain`
+   * @returns false when the client is slower: wait for `onRoom`
    */
   write(chunk: Uint8Array): boolean;
   end(): void;
@@ -34,17 +41,16 @@ export class WebResponseSink implements ResponseSink {
   readonly #signal: AbortSignal;
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
   #hasContent = true;
-  #onDrain: () => void = () => {};
-  #onGone: () => void = () => {};
+  #writer: ResponseWriter | undefined;
+  response: Response | undefined;
 
   constructor(signal: AbortSignal) {
     this.#signal = signal;
   }
 
-  attach(onDrain: () => void, onGone: () => void): void {
-    this.#onDrain = onDrain;
-    this.#onGone = onGone;
-    if (this.#signal.aborted) onGone();
+  attach(writer: ResponseWriter): void {
+    this.#writer = writer;
+    if (this.#signal.aborted) writer.onGone();
     else this.#signal.addEventListener('abort', this.#onAbort);
   }
 
@@ -54,11 +60,11 @@ export class WebResponseSink implements ResponseSink {
 
   /** As with `fetch`: after an abort a reader gets the error instead of waiting for ever. */
   readonly #onAbort = (): void => {
-    this.#onGone();
+    this.#writer?.onGone();
     this.#controller?.error(this.#signal.reason);
   };
 
-  start(status: number, statusMessage: string, headers: RawHeaders): Outcome {
+  respond(status: number, headers: RawHeaders, reason = ''): void {
     this.#hasContent = hasContent(status);
     const lines = new Headers();
     for (const [name, value] of headerLines(headers)) lines.append(name, value);
@@ -68,19 +74,17 @@ export class WebResponseSink implements ResponseSink {
         start: (controller) => {
           this.#controller = controller;
         },
-        pull: () => this.#onDrain(),
-        cancel: () => this.#onGone(),
+        pull: () => this.#writer?.onRoom(),
+        cancel: () => this.#writer?.onGone(),
       },
       { highWaterMark: 1 },
     );
     // `Response` throws for a body with such a status (Fetch section 2.2.3).
-    return passedOnResponse(
-      new Response(this.#hasContent ? body : null, {
-        status,
-        statusText: reasonPhrase(statusMessage),
-        headers: lines,
-      }),
-    );
+    this.response = new Response(this.#hasContent ? body : null, {
+      status,
+      statusText: reasonPhrase(reason),
+      headers: lines,
+    });
   }
 
   write(chunk: Uint8Array): boolean {

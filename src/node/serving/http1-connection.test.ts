@@ -202,7 +202,7 @@ test('a read whose time is over gets a 503, and one whose response has begun bre
     inbound.limitDuration();
     if (inbound.target !== '/late') continue;
     const sink = inbound.responseSink();
-    sink.start(200, 'OK', []);
+    sink.respond(200, []);
     sink.write(Buffer.from('begun'));
   }
   await readUntil(late, 'begun');

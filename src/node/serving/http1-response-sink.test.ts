@@ -76,7 +76,7 @@ function unchunked(body: string): string {
 
 test('lines of a response arrive as they came, with the connection’s own behind them', async (context) => {
   const bytes = await bytesOf(context, (response) => {
-    response.start(201, 'Created', [...dated, 'x-a', 'é', 'X-A', '', 'Content-Length', '4']);
+    response.respond(201, [...dated, 'x-a', 'é', 'X-A', '', 'Content-Length', '4'], 'Created');
     response.write(Buffer.from('body'));
     response.end();
   });
@@ -86,7 +86,7 @@ test('lines of a response arrive as they came, with the connection’s own behin
 
 test('a response without a date is given one', async (context) => {
   const bytes = await bytesOf(context, (response) => {
-    response.start(200, 'OK', ['Content-Length', '0']);
+    response.respond(200, ['Content-Length', '0']);
     response.end();
   });
   const [, date = ''] = /\r\nDate: (.*)\r\nConnection: close\r\n\r\n$/.exec(bytes) ?? [];
@@ -96,7 +96,7 @@ test('a response without a date is given one', async (context) => {
 
 test('a connection that is kept says for how long', async (context) => {
   const { client, response } = await connected(context, { isLast: false });
-  response.start(200, 'OK', announced(0));
+  response.respond(200, announced(0));
   response.end();
   const head = await readUntil(client, '\r\n\r\n');
   assert.match(head, /\r\nConnection: keep-alive\r\nKeep-Alive: timeout=90\r\n\r\n$/);
@@ -105,7 +105,7 @@ test('a connection that is kept says for how long', async (context) => {
 test('a body whose length nobody announced is chunked, whatever its pieces', async (context) => {
   const large = 'x'.repeat(10_000);
   const bytes = await bytesOf(context, (response) => {
-    response.start(200, 'OK', dated);
+    response.respond(200, dated);
     response.write(Buffer.from('one'));
     response.write(Buffer.alloc(0));
     response.write(Buffer.from(large));
@@ -121,7 +121,7 @@ test('what is lent is somebody else’s afterwards, be it short or long, announc
   for (const length of [1_000, 4_096, 4_097, 300_000]) {
     for (const lines of [announced(2 * length), dated]) {
       const bytes = await bytesOf(context, (response) => {
-        response.start(200, 'OK', lines);
+        response.respond(200, lines);
         for (const letter of ['Q', 'Z']) {
           const chunk = Buffer.alloc(length, letter);
           response.write(chunk);
@@ -142,7 +142,7 @@ test('a long body of pieces large and small is framed piece by piece', async (co
   const body = pieces.join('');
   for (const framing of ['chunked', 'announced']) {
     const bytes = await bytesOf(context, (response) => {
-      response.start(200, 'OK', framing === 'chunked' ? dated : announced(body.length));
+      response.respond(200, framing === 'chunked' ? dated : announced(body.length));
       for (const piece of pieces) {
         response.write(Buffer.from(piece));
         // A chunk of nothing would be the end.
@@ -168,7 +168,7 @@ test('responses that have no content have none, whatever comes for them', async 
     const bytes = await bytesOf(
       context,
       (response) => {
-        response.start(status, '', lines);
+        response.respond(status, lines);
         response.write(Buffer.from('body'));
         response.write(Buffer.from('body'));
         response.end();
@@ -192,7 +192,7 @@ test('responses that have no content have none, whatever comes for them', async 
 test('what belongs to the server’s connection does not reach the client’s', async (context) => {
   const bytes = await bytesOf(context, (response) => {
     const theirs = ['Connection', 'close', 'Keep-Alive', 'timeout=1', 'transfer-encoding', 'chunked'];
-    response.start(200, 'OK', [...announced(2), ...theirs, 'Upgrade', 'x', 'Proxy-Connection', 'close']);
+    response.respond(200, [...announced(2), ...theirs, 'Upgrade', 'x', 'Proxy-Connection', 'close']);
     response.write(Buffer.from('ok'));
     response.end();
   });
@@ -213,8 +213,8 @@ for (const [what, lines] of Object.entries({
 })) {
   test(`a response with ${what} is not begun, and another one can be`, async (context) => {
     const bytes = await bytesOf(context, (response) => {
-      assert.throws(() => response.start(200, 'OK', [...dated, ...lines]), TypeError);
-      response.start(502, 'Bad Gateway', announced(0));
+      assert.throws(() => response.respond(200, [...dated, ...lines]), TypeError);
+      response.respond(502, announced(0), 'Bad Gateway');
       response.end();
     });
     assert.match(bytes, /^HTTP\/1\.1 502 Bad Gateway\r\nDate/);
@@ -223,7 +223,7 @@ for (const [what, lines] of Object.entries({
 
 test('a reason phrase that could not be written makes room for the standard one', async (context) => {
   const bytes = await bytesOf(context, (response) => {
-    response.start(200, 'OK\r\nX: y', announced(0));
+    response.respond(200, announced(0), 'OK\r\nX: y');
     response.end();
   });
   assert.match(bytes, /^HTTP\/1\.1 200 OK\r\nDate/);
@@ -232,7 +232,7 @@ test('a reason phrase that could not be written makes room for the standard one'
 test('a head is sent before a body that is late, announced or not', async (context) => {
   for (const lines of [announced(4), dated]) {
     const { client, response } = await connected(context);
-    response.start(200, 'OK', lines);
+    response.respond(200, lines);
     assert.match(await readUntil(client, '\r\n\r\n'), /^HTTP\/1\.1 200 OK\r\n/);
     response.write(Buffer.from('late'));
     await readUntil(client, 'late');
@@ -242,7 +242,7 @@ test('a head is sent before a body that is late, announced or not', async (conte
 test('more than was announced breaks the connection: the client must not read it as the next response', async (context) => {
   for (const pieces of [['body', 'HTTP/1.1 200 OK\r\n\r\n'], ['body!'], ['b'.repeat(5_000)]]) {
     const bytes = await bytesOf(context, (response) => {
-      response.start(200, 'OK', announced(4));
+      response.respond(200, announced(4));
       for (const piece of pieces) response.write(Buffer.from(piece));
       response.end();
     });
@@ -250,7 +250,7 @@ test('more than was announced breaks the connection: the client must not read it
   }
   for (const lengths of [[5_001], [5_000, 1], [4_999, 2]]) {
     const bytes = await bytesOf(context, (response) => {
-      response.start(200, 'OK', announced(5_000));
+      response.respond(200, announced(5_000));
       for (const length of lengths) response.write(Buffer.alloc(length, 'x'));
       response.end();
     });
@@ -261,7 +261,7 @@ test('more than was announced breaks the connection: the client must not read it
 test('less than was announced breaks the connection: the client must not take a part for the whole', async (context) => {
   for (const length of [10, 10_000]) {
     const { client, response, told } = await connected(context);
-    response.start(200, 'OK', announced(length));
+    response.respond(200, announced(length));
     response.write(Buffer.from('part'.padStart(length - 1)));
     await readUntil(client, 'part');
     response.end();
@@ -272,7 +272,7 @@ test('less than was announced breaks the connection: the client must not take a 
 
 test('a response that breaks off does not end in good order', async (context) => {
   const { client, response, told } = await connected(context);
-  response.start(200, 'OK', dated);
+  response.respond(200, dated);
   response.write(Buffer.from('part'));
   await readUntil(client, 'part');
   response.breakOff();
@@ -290,7 +290,7 @@ for (const [method, status, lines] of [
 ] as const) {
   test(`an exchange is over at the late end of a response without content: ${method}, ${status}, ${lines.length} parts`, async (context) => {
     const { client, response, told } = await connected(context, { method });
-    response.start(status, '', lines);
+    response.respond(status, lines);
     await readUntil(client, '\r\n\r\n');
     assert.equal(told.length, 0);
     response.end();
@@ -302,7 +302,7 @@ for (const framing of ['announced', 'chunked']) {
   test(`an exchange is over when the system has the last byte, not before: ${framing}`, async (context) => {
     const { client, response, told } = await connected(context);
     const length = 64 * 1024 * 1024;
-    response.start(200, 'OK', framing === 'chunked' ? dated : announced(length));
+    response.respond(200, framing === 'chunked' ? dated : announced(length));
     let left = length;
     const toldAtEnd = Promise.withResolvers<readonly string[]>();
     const chunk = Buffer.alloc(1024 * 1024, 'x');
@@ -314,7 +314,7 @@ for (const framing of ['announced', 'chunked']) {
       response.end();
       toldAtEnd.resolve([...told]);
     };
-    response.attach(goOn, () => {});
+    response.attach({ onRoom: goOn, onGone: () => {} });
     goOn();
     // More than the buffers of both systems hold.
     assert.ok(left > 0);
@@ -337,7 +337,7 @@ const headAndBody = (bytes: string): string[] => bytes.split('\r\n\r\n');
 test('a body that comes whole arrives byte for byte', async (context) => {
   const body = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte));
   const bytes = await bytesOf(context, (response) => {
-    response.start(200, 'OK', head(256));
+    response.respond(200, head(256));
     response.write(body);
     // What was lent is somebody else's from here on.
     body.fill(0);
@@ -350,7 +350,7 @@ test('a body that comes whole arrives byte for byte', async (context) => {
 test('a body that comes whole is lent as plain bytes, too, and from the middle of a buffer', async (context) => {
   const shared = new Uint8Array(Buffer.from('before whole behind'));
   const bytes = await bytesOf(context, (response) => {
-    response.start(200, 'OK', head(5));
+    response.respond(200, head(5));
     response.write(shared.subarray(7, 12));
     response.end();
   });
@@ -359,7 +359,7 @@ test('a body that comes whole is lent as plain bytes, too, and from the middle o
 
 test('nothing arrives of a response that is given up while its body is held', async (context) => {
   const bytes = await bytesOf(context, (response) => {
-    response.start(200, 'OK', head(5));
+    response.respond(200, head(5));
     response.write(Buffer.from('whole'));
     response.release();
     response.breakOff();
@@ -371,7 +371,7 @@ test('nothing arrives of a response that is given up while its body is held', as
 for (const status of [204, 304]) {
   test(`a ${status} has no body, whatever it announces`, async (context) => {
     const bytes = await bytesOf(context, (response) => {
-      response.start(status, '', head(5));
+      response.respond(status, head(5));
       response.write(Buffer.from('whole'));
       response.end();
     });
@@ -391,7 +391,7 @@ function noted(context: TestContext, headers: string[]) {
     return true;
   });
   const response = new Http1ResponseSink(outgoing, { onFinished: () => {} });
-  response.start(200, 'OK', headers);
+  response.respond(200, headers);
   return { written, response };
 }
 

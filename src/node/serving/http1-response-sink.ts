@@ -7,10 +7,10 @@ import {
   hasContent,
   mayHaveLength,
 } from '../../http2/fields/header-fields.ts';
+import type { ResponseWriter } from '../../http2/server/server-stream.ts';
 import { GatheredWrites } from '../../http2/sockets/gathered-writes.ts';
 import type { HeldBytes } from '../../http2/sockets/held-bytes.ts';
 import type { InboundRequest } from '../../request/inbound.ts';
-import { type Outcome, sent } from '../../request/transport.ts';
 import { contentLength, type ResponseSink, reasonPhrase } from '../exchange/response-sink.ts';
 
 /** Milliseconds that a head waits for the first piece of a body that it announces. */
@@ -23,8 +23,7 @@ export class Http1ResponseSink implements ResponseSink {
   readonly #outgoing: ServerResponse;
   /** Dropped in `attach`: an open watch must not keep its request in memory. */
   #inbound: Required<Pick<InboundRequest, 'onFinished'>> | undefined;
-  #onDrain: (() => void) | undefined;
-  #onGone: (() => void) | undefined;
+  #writer: ResponseWriter | undefined;
   #awaitsDrain = false;
   #bodyBegun = false;
   #isHeadSent = false;
@@ -50,31 +49,28 @@ export class Http1ResponseSink implements ResponseSink {
     this.#inbound = inbound;
   }
 
-  attach(onDrain: () => void, onGone: () => void): void {
-    this.#onDrain = onDrain;
-    this.#onGone = onGone;
-    this.#inbound?.onFinished(() => this.#onGone?.());
+  attach(writer: ResponseWriter): void {
+    this.#writer = writer;
+    this.#inbound?.onFinished(() => this.#writer?.onGone());
     this.#inbound = undefined;
   }
 
   release(): void {
     this.#wholeBody = undefined;
-    this.#onDrain = undefined;
-    this.#onGone = undefined;
+    this.#writer = undefined;
   }
 
-  start(status: number, statusMessage: string, headers: RawHeaders): Outcome {
+  respond(status: number, headers: RawHeaders, given = ''): void {
     this.#hasContent = this.#outgoing.req.method !== 'HEAD' && hasContent(status);
     // Node's type is not readonly, but Node does not change the array.
     const lines = http1Lines(status, headers) as string[];
     // HTTP/2 has none, and some clients stumble over a status line without one.
-    const reason = reasonPhrase(statusMessage) || (STATUS_CODES[status] ?? '');
+    const reason = reasonPhrase(given) || (STATUS_CODES[status] ?? '');
     this.#outgoing.writeHead(status, reason, lines);
     const length = this.#hasContent ? contentLength(headers) : undefined;
     this.#length = length;
     this.#left = length ?? 0;
     this.#flushHeadSoon();
-    return sent(status);
   }
 
   /**
@@ -116,7 +112,7 @@ export class Http1ResponseSink implements ResponseSink {
     this.#begin();
     if (this.#gathered === undefined) {
       if (chunk.length <= maximumCopied && length <= maximumCopied) return this.#writeNow(Buffer.from(chunk));
-      this.#gathered = new GatheredWrites(this.#outgoing, () => this.#onDrain?.(), this.held);
+      this.#gathered = new GatheredWrites(this.#outgoing, () => this.#writer?.onRoom(), this.held);
     }
     return this.#gathered.add(chunk);
   }
@@ -129,7 +125,7 @@ export class Http1ResponseSink implements ResponseSink {
       this.#awaitsDrain = true;
       this.#outgoing.once('drain', () => {
         this.#awaitsDrain = false;
-        this.#onDrain?.();
+        this.#writer?.onRoom();
       });
     }
     return false;

@@ -1,12 +1,11 @@
 import type { Readable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
-import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { statusResponse } from '../../apimachinery/status.ts';
 import { type Http2Server, serveHttp2 } from '../../http2/server/fetch-adapter.ts';
-import type { IncomingStream, ResponseWriter, StreamFollower } from '../../http2/server/server-stream.ts';
+import type { IncomingStream, StreamFollower } from '../../http2/server/server-stream.ts';
 import type { Holding, MemoryBudget } from '../../http2/sockets/held-bytes.ts';
-import { type Outcome, sent, sentElsewhere } from '../../request/transport.ts';
+import { sentElsewhere } from '../../request/transport.ts';
 import { silentLogger } from '../../runtime/logger.ts';
 import { type NodeInboundOptions, NodeInboundRequest } from '../exchange/node-inbound.ts';
 import type { ResponseSink } from '../exchange/response-sink.ts';
@@ -49,12 +48,10 @@ export function routerHttp2Server(options: Http2ServerOptions): Http2Server {
   });
 }
 
-export class Http2Inbound extends NodeInboundRequest implements StreamFollower, ResponseSink, ResponseWriter {
+export class Http2Inbound extends NodeInboundRequest implements StreamFollower {
   protected readonly carrier: IncomingStream;
   readonly respond: (response: Response) => void;
   #onClose: (() => void) | undefined;
-  #onDrain: (() => void) | undefined;
-  #onGone: (() => void) | undefined;
 
   constructor(incoming: IncomingStream, options: NodeInboundOptions, respond: (response: Response) => void) {
     const { method, target, headers } = incoming.head;
@@ -87,7 +84,7 @@ export class Http2Inbound extends NodeInboundRequest implements StreamFollower, 
   }
 
   responseSink(): ResponseSink {
-    return this;
+    return this.carrier;
   }
 
   onResponded(): void {
@@ -110,42 +107,5 @@ export class Http2Inbound extends NodeInboundRequest implements StreamFollower, 
 
   protected onClose(listener: () => void): void {
     this.#onClose = listener;
-  }
-
-  attach(onDrain: () => void, onGone: () => void): void {
-    this.#onDrain = onDrain;
-    this.#onGone = onGone;
-    if (this.carrier.isClosed) onGone();
-    else this.carrier.writer = this;
-  }
-
-  release(): void {
-    this.#onDrain = undefined;
-    this.#onGone = undefined;
-  }
-
-  onRoom(): void {
-    this.#onDrain?.();
-  }
-
-  onGone(): void {
-    this.#onGone?.();
-  }
-
-  start(status: number, _statusMessage: string, headers: RawHeaders): Outcome {
-    this.carrier.respond(status, headers);
-    return sent(status);
-  }
-
-  write(chunk: Uint8Array): boolean {
-    return this.carrier.write(chunk);
-  }
-
-  end(): void {
-    this.carrier.end();
-  }
-
-  breakOff(): void {
-    this.carrier.breakOff();
   }
 }

@@ -85,6 +85,7 @@ function listenerOf(seen: Seen): StreamListener {
     seen.isClosed = true;
   };
   return {
+    begun() {},
     head(status, lines) {
       assert.equal(seen.head, undefined);
       seen.head = [':status', String(status), ...lines];
@@ -178,7 +179,7 @@ class Writer implements ResponseWriter {
     this.#stream = stream;
     this.#exchange = exchange;
     this.#pieces = contentOf(exchange.download);
-    stream.writer = this;
+    stream.attach(this);
   }
 
   begin(): void {
