@@ -158,13 +158,17 @@ test('a transport is asked to send in two places, and both have the request from
   assert.deepEqual(placesOf(/\btransport\.send\(/), ['src/proxy/forward.ts', 'src/proxy/probe.ts']);
   // Nobody else calls it under another name.
   assert.deepEqual(placesOf(/(?<!transport)\.send\(/), []);
-  // What goes out of it goes to a dispatcher: ours, or undici's pool behind it.
+  // What goes out of it goes to our pool, by undici's interface as well, or to undici's pool behind it.
+  assert.deepEqual(placesOf(/\.submit\(/), [
+    'src/http2/client/http2-pool.ts',
+    'src/node/destinations/node-transport.ts',
+  ]);
   assert.deepEqual(placesOf(/\.dispatch\(/), [
     'src/http2/client/dispatched-request.ts',
+    'src/node/destinations/exchange.ts',
     // Undici's pool has it at once, or when a handshake is over.
     'src/node/destinations/http1-pool.ts',
     'src/node/destinations/http1-pool.ts',
-    'src/node/destinations/node-transport.ts',
   ]);
   assert.deepEqual(placesOf(/\bnew (?:Http1Pool|Http2Pool)\(/), [
     'src/node/destinations/node-transport.ts',
@@ -220,7 +224,7 @@ test('a request by HTTP/2 comes through the adapter for fetch handlers, and no o
   assert.deepEqual(placesOf(/\bnew Http2Inbound\(/), ['src/node/serving/http2-server.ts']);
   assert.match(
     sourceOf('src/node/serving/http2-server.ts'),
-    /const response = fetch\(request, \{ inbound: new Http2Inbound\(incoming, inboundOptions, respond\) \}\);/,
+    /const response = fetch\(request, \{ inbound: new Http2Inbound\(incoming, inboundOptions, server\) \}\);/,
   );
 });
 

@@ -27,7 +27,7 @@ import { FrameOutput } from '../frames/frame-output.ts';
 import type { ReceivedHeaders } from '../frames/frame-reader.ts';
 import { LeakyBucket } from '../frames/leaky-bucket.ts';
 import { headSize, requestBlock } from '../frames/message-heads.ts';
-import { onStream, type ReceivingSession, SessionReceiver } from '../frames/session-receiver.ts';
+import { type ReceivingSession, resetOnError, SessionReceiver } from '../frames/session-receiver.ts';
 import { handleInput, type PieceWriter } from '../sockets/gathered-writes.ts';
 import {
   asError,
@@ -97,7 +97,7 @@ export class ConnectionInbox {
   readonly onread: OnReadOpts = {
     buffer: readBuffer,
     callback: (length) => {
-      this.take(readBuffer.subarray(0, length));
+      handleInput(this.take, readBuffer.subarray(0, length));
       return true;
     },
   };
@@ -219,8 +219,7 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
     );
     this.output.write(preface + settings);
     this.output.windowUpdate(0, connectionWindow - initialConnectionWindow);
-    const received = (bytes: Buffer) => this.#received(bytes);
-    inbox.take = (bytes) => handleInput(received, bytes);
+    inbox.take = this.#received;
     socket.on('error', (error) => {
       this.#error ??= error;
     });
@@ -355,7 +354,7 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
     socket.once('close', () => clearTimeout(timer));
   }
 
-  #received(bytes: Buffer): void {
+  readonly #received = (bytes: Buffer): void => {
     try {
       this.#receiver.receive(bytes);
       if (this.output.unread > maximumUnread)
@@ -363,7 +362,7 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
     } catch (error) {
       this.#fail(error);
     }
-  }
+  };
 
   #fail(error: unknown): void {
     this.#sendGoAway(error instanceof Http2Error ? error.errorCode : errorCode.internalError);
@@ -378,10 +377,13 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
     { lines, endStream, exceedLimits }: ReceivedHeaders,
     stream: ClientStream | undefined,
   ): void {
-    onStream(stream, (open) => {
+    if (stream === undefined) return;
+    try {
       if (exceedLimits) throw malformedResponse('its head is too large', errorCode.enhanceYourCalm);
-      open.receiveLines(lines, endStream);
-    });
+      stream.receiveLines(lines, endStream);
+    } catch (error) {
+      resetOnError(stream, error);
+    }
   }
 
   count(): void {}

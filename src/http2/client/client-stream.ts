@@ -10,7 +10,7 @@ import {
 } from '../frames/frame.ts';
 import type { FrameOutput, WaitingStream } from '../frames/frame-output.ts';
 import { parseResponseLines } from '../frames/message-heads.ts';
-import type { ReceivingStream } from '../frames/session-receiver.ts';
+import { ReceivingStream } from '../frames/session-receiver.ts';
 import type { HeldBytes } from '../sockets/held-bytes.ts';
 
 export class RequestUpload implements WaitingStream {
@@ -164,7 +164,7 @@ interface StreamOptions {
 }
 
 /** One request and its response on a connection (RFC 9113 section 5). */
-export class ClientStream implements ReceivingStream, ResponseSource {
+export class ClientStream extends ReceivingStream implements ResponseSource {
   /** Given when the request is written. */
   id = 0;
   readonly sendWindow: SendWindow;
@@ -175,23 +175,19 @@ export class ClientStream implements ReceivingStream, ResponseSource {
   readonly #listener: StreamListener;
   /** Dropped with the head: its memory must not be kept for as long as the response lasts. */
   #request: ClientRequest | undefined;
-  readonly #window: ReceiveWindow;
   readonly #maximumHeaderLines: number;
   #headLines = 0;
-  #expectedLength: number | undefined;
-  #receivedLength = 0;
   #paused = false;
   readonly #queued = new PieceQueue('lent');
   #queuedBytes = 0;
-  isClosed = false;
   #endQueued = false;
 
   constructor(options: StreamOptions) {
+    const { streamWindow, windowGrowth, maximumHeaderLines } = options.limits;
+    super(options.connection.output, new ReceiveWindow(streamWindow, windowGrowth));
     this.#connection = options.connection;
     this.#request = options.request;
     this.#listener = options.listener;
-    const { streamWindow, windowGrowth, maximumHeaderLines } = options.limits;
-    this.#window = new ReceiveWindow(streamWindow, windowGrowth);
     this.#maximumHeaderLines = maximumHeaderLines;
     this.sendWindow = new SendWindow(options.sendWindow);
   }
@@ -236,7 +232,7 @@ export class ClientStream implements ReceivingStream, ResponseSource {
       if (wasComplete) this.#listener.fail(error, false);
       return;
     }
-    this.#connection.output.reset(this.id, code);
+    this.output.reset(this.id, code);
     this.#close(code);
     this.#listener.fail(error, false);
   }
@@ -273,7 +269,7 @@ export class ClientStream implements ReceivingStream, ResponseSource {
       // A response to HEAD has no content, whatever its Content-Length (RFC 9110 section 9.3.2).
       const hasNoContent = this.#request?.method === 'HEAD' || status === 204 || status === 304;
       this.#request = undefined;
-      this.#expectedLength = hasNoContent ? 0 : contentLength;
+      this.expectedLength = hasNoContent ? 0 : contentLength;
       try {
         this.#listener.head(status, lines);
       } catch (error) {
@@ -283,22 +279,17 @@ export class ClientStream implements ReceivingStream, ResponseSource {
     if (endStream && !this.isClosed) this.receiveEnd();
   }
 
-  receiveDataHead(bytes: number): void {
+  protected malformed(reason: string, code?: number): Http2Error {
+    return malformedResponse(reason, code);
+  }
+
+  override receiveDataHead(bytes: number): void {
     if (!this.#hasHead) throw malformedResponse('it has content before its head');
-    if (!this.#window.take(bytes)) {
-      throw malformedResponse('it exceeds the flow-control window', errorCode.flowControlError);
-    }
+    super.receiveDataHead(bytes);
   }
 
-  dropPadding(bytes: number): void {
-    this.#release(bytes);
-  }
-
-  receiveData(piece: Uint8Array): void {
-    this.#receivedLength += piece.length;
-    if (this.#expectedLength !== undefined && this.#receivedLength > this.#expectedLength) {
-      throw malformedResponse('it is longer than its Content-Length');
-    }
+  override receiveData(piece: Uint8Array): void {
+    super.receiveData(piece);
     if (this.#paused) {
       this.#queued.add(piece);
       this.#count(piece.length);
@@ -307,13 +298,11 @@ export class ClientStream implements ReceivingStream, ResponseSource {
 
   receiveEnd(): void {
     if (!this.#hasHead) throw malformedResponse('it has no head');
-    if (this.#expectedLength !== undefined && this.#receivedLength !== this.#expectedLength) {
-      throw malformedResponse('it is shorter than its Content-Length');
-    }
+    this.checkLength();
     // The server needs no more of the upload (RFC 9113 section 8.1). Without a reset the stream would count against the
     // server's limit for as long as the connection lives.
     const isUploaded = this.upload === undefined;
-    if (!isUploaded) this.#connection.output.reset(this.id, errorCode.cancel);
+    if (!isUploaded) this.output.reset(this.id, errorCode.cancel);
     this.#close(isUploaded ? errorCode.noError : errorCode.cancel);
     if (this.#queued.isEmpty) this.#tellEnd();
     else this.#endQueued = true;
@@ -352,12 +341,7 @@ export class ClientStream implements ReceivingStream, ResponseSource {
     } catch (error) {
       this.abort(asError(error));
     }
-    this.#release(piece.length);
-  }
-
-  #release(bytes: number): void {
-    const granted = this.#window.release(bytes);
-    if (granted > 0 && !this.isClosed) this.#connection.output.windowUpdate(this.id, granted);
+    this.grant(piece.length);
   }
 
   #close(code: number): void {

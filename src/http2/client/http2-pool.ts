@@ -156,7 +156,7 @@ export class Http2Pool extends Dispatcher {
   }
 
   /** Sends a request of which nothing is copied. What becomes of it is told to the listener, an error as well. */
-  send(request: ClientRequest, listener: RequestListener): void {
+  submit(request: ClientRequest, listener: RequestListener): void {
     if (this.#state === 'closing') listener.fail(new errors.ClientClosedError(), true);
     else this.#enqueue(new PooledRequest(request, listener, this.#enqueue));
   }
@@ -167,7 +167,7 @@ export class Http2Pool extends Dispatcher {
       if (options.upgrade || options.method === 'CONNECT') {
         throw new errors.NotSupportedError('HTTP/2 has no upgrades');
       }
-      this.send(requestOf(options), new DispatchedRequest(options, handler));
+      this.submit(requestOf(options), new DispatchedRequest(options, handler));
     } catch (error) {
       if (handler.onResponseError === undefined) throw error;
       handler.onResponseError(inertController, asError(error));
@@ -235,7 +235,7 @@ export class Http2Pool extends Dispatcher {
     this.#dialIfNeeded();
   };
 
-  #serveQueue(): void {
+  readonly #serveQueue = (): void => {
     if (this.#queue.length === 0 && !this.#needsDrain) return;
     let next = this.#queue.shift();
     while (next !== undefined && this.#sendNow(next)) next = this.#queue.shift();
@@ -245,7 +245,7 @@ export class Http2Pool extends Dispatcher {
       this.emit('drain', this.#url);
     }
     this.#dialIfNeeded();
-  }
+  };
 
   #sendNow(request: PooledRequest): boolean {
     if (this.#http1 !== undefined) {
@@ -337,7 +337,7 @@ export class Http2Pool extends Dispatcher {
       ...{ socket, inbox, authority: this.#authority, limits: this.#limits },
       maximumStreams: this.#options.streamsPerConnection,
       events: {
-        onRoom: () => this.#serveQueue(),
+        onRoom: this.#serveQueue,
         onGoAway: () => this.#options.onGoAway?.(),
         onSilence: () => this.#options.onSilence?.(),
         onDraining: (gone) => {

@@ -24,9 +24,8 @@ export interface FrameOutputListener {
   readonly onFailure: (error: unknown) => void;
 }
 
-export class FrameOutput {
+export class FrameOutput extends GatheredWrites {
   readonly sendWindow = new SendWindow(initialConnectionWindow);
-  readonly #writes: GatheredWrites;
   readonly #listener: FrameOutputListener;
   /** Bytes of frames other than HEADERS and DATA that were written since the peer stopped reading. */
   unread = 0;
@@ -36,17 +35,13 @@ export class FrameOutput {
   #waiting: WaitingStream[] = [];
 
   constructor(socket: PieceWriter, listener: FrameOutputListener, held?: HeldBytes) {
-    this.#writes = new GatheredWrites(socket, () => this.#drained(), held);
+    super(socket, () => this.#drained(), held);
     this.#listener = listener;
   }
 
-  get needsDrain(): boolean {
-    return this.#writes.needsDrain;
-  }
-
   write(frames: string): void {
-    if (this.#writes.needsDrain) this.unread += frames.length;
-    this.#writes.addText(frames);
+    if (this.needsDrain) this.unread += frames.length;
+    this.addText(frames);
   }
 
   headers(streamId: number, block: string, endStream: boolean): void {
@@ -54,9 +49,9 @@ export class FrameOutput {
     const whole = this.#hasSentHeaders ? block : emptyTable + block;
     this.#hasSentHeaders = true;
     const frames = headersFrames(streamId, whole, endStream);
-    if (this.#writes.needsDrain) this.unreadHeads += frames.length;
+    if (this.needsDrain) this.unreadHeads += frames.length;
     // Content mostly follows in the next TLS record, which may be an input of its own.
-    this.#writes.addText(frames, endStream);
+    this.addText(frames, endStream);
   }
 
   /**
@@ -74,11 +69,11 @@ export class FrameOutput {
       if (length <= 0) break;
       sendWindow.left -= length;
       window.left -= length;
-      if (this.#writes.needsDrain) this.unreadContent += length;
+      if (this.needsDrain) this.unreadContent += length;
       const isLast = endStream && offset + length === piece.length;
       const flags = isLast ? frameFlag.endStream : frameFlag.none;
       const content = length === piece.length ? piece : piece.subarray(offset, offset + length);
-      this.#writes.addFrame(frameHead(length, frameType.data, flags, streamId), content);
+      this.addFrame(frameHead(length, frameType.data, flags, streamId), content);
       offset += length;
       this.#listener.onDataSent?.(length);
     }
@@ -102,10 +97,6 @@ export class FrameOutput {
     this.write(frameHead(8, frameType.goAway, frameFlag.none, 0) + uint32(lastStreamId) + uint32(code));
   }
 
-  flush(): void {
-    this.#writes.flush();
-  }
-
   wait(stream: WaitingStream): void {
     if (stream.isWaiting) return;
     stream.isWaiting = true;
@@ -119,7 +110,7 @@ export class FrameOutput {
   }
 
   proceed(): void {
-    if (this.#writes.needsDrain || this.#waiting.length === 0) return;
+    if (this.needsDrain || this.#waiting.length === 0) return;
     const waiting = this.#waiting;
     this.#waiting = [];
     const kept: WaitingStream[] = [];
@@ -127,7 +118,7 @@ export class FrameOutput {
       if (!stream.isWaiting) continue;
       // Streams that cannot send now stay ahead of those that could. Otherwise the first stream would starve the others
       // when a peer widens the window a little at a time.
-      if (this.#writes.needsDrain || (this.sendWindow.left <= 0 && stream.hasQueuedContent)) {
+      if (this.needsDrain || (this.sendWindow.left <= 0 && stream.hasQueuedContent)) {
         kept.push(stream);
         continue;
       }

@@ -29,19 +29,58 @@ import {
   type ReceivedHeaders,
 } from './frame-reader.ts';
 
-export interface ReceivingStream {
-  readonly id: number;
-  readonly isClosed: boolean;
-  readonly isReceived: boolean;
-  readonly sendWindow: SendWindow;
-  reset(code: number, error: Error): void;
-  resetByPeer(code: number): void;
-  receiveDataHead(bytes: number): void;
+/**
+ * The content of a message as it is received: within its window (RFC 9113 section 5.2), and as long as it was announced
+ * (section 8.1.1). The same for requests and responses.
+ */
+export abstract class ReceivingStream {
+  abstract readonly id: number;
+  abstract readonly sendWindow: SendWindow;
+  abstract readonly isReceived: boolean;
+  isClosed = false;
+  /** Bytes, where it has a `Content-Length`, or can have no content. */
+  protected expectedLength: number | undefined;
+  protected readonly output: FrameOutput;
+  protected readonly window: ReceiveWindow | undefined;
+  #receivedLength = 0;
+
+  /** @param window `undefined` for a message that ended with its head */
+  constructor(output: FrameOutput, window: ReceiveWindow | undefined) {
+    this.output = output;
+    this.window = window;
+  }
+
+  protected abstract malformed(reason: string, code?: number): Http2Error;
+  abstract reset(code: number, error: Error): void;
+  abstract resetByPeer(code: number): void;
+  abstract windowWidened(): void;
+  abstract receiveEnd(): void;
+
+  receiveDataHead(bytes: number): void {
+    if (this.window?.take(bytes) !== true) {
+      throw this.malformed('it exceeds the flow-control window', errorCode.flowControlError);
+    }
+  }
+
   /** @param piece overwritten as soon as this returns */
-  receiveData(piece: Uint8Array): void;
-  dropPadding(bytes: number): void;
-  receiveEnd(): void;
-  windowWidened(): void;
+  receiveData(piece: Uint8Array): void {
+    this.#receivedLength += piece.length;
+    if (this.#receivedLength > (this.expectedLength ?? this.#receivedLength)) {
+      throw this.malformed('it is longer than its Content-Length');
+    }
+  }
+
+  protected checkLength(): void {
+    if (this.#receivedLength !== (this.expectedLength ?? this.#receivedLength)) {
+      throw this.malformed('it is shorter than its Content-Length');
+    }
+  }
+
+  /** Bytes that were taken, padding included, are granted to the peer again. */
+  grant(bytes: number): void {
+    const granted = this.window?.release(bytes) ?? 0;
+    if (granted > 0 && !this.isClosed && !this.isReceived) this.output.windowUpdate(this.id, granted);
+  }
 }
 
 export interface ReceivingSession<Stream extends ReceivingStream> {
@@ -59,18 +98,13 @@ export interface ReceivingSession<Stream extends ReceivingStream> {
   goAwayReceived(lastProcessed: number, code: number): void;
 }
 
-/** A stream error resets only its own stream (RFC 9113 section 5.4.2). Does nothing on a closed stream. */
-export function onStream<Stream extends ReceivingStream>(
-  stream: Stream | undefined,
-  act: (stream: Stream) => void,
-): void {
-  if (stream === undefined || stream.isClosed) return;
-  try {
-    act(stream);
-  } catch (error) {
-    if (!(error instanceof Http2Error) || error.scope !== 'stream') throw error;
-    stream.reset(error.errorCode, error);
-  }
+/**
+ * A stream error resets only its own stream (RFC 9113 section 5.4.2).
+ * @throws every other error
+ */
+export function resetOnError(stream: ReceivingStream, error: unknown): void {
+  if (!(error instanceof Http2Error) || error.scope !== 'stream') throw error;
+  stream.reset(error.errorCode, error);
 }
 
 const free = 0;
@@ -230,22 +264,34 @@ export class SessionReceiver<Stream extends ReceivingStream> implements FrameHan
     this.#dataState = state;
     if (state === 'closed by us') this.#session.lateDataReceived?.(streamId, length);
     const isTaken = this.#apply(this.#rules[dataKind(length, data.endStream)][state], streamId, stream);
-    this.#dataStream = isTaken ? stream : undefined;
-    onStream(this.#dataStream, (open) => open.receiveDataHead(length));
+    if (!isTaken || stream === undefined || stream.isClosed) return;
+    this.#dataStream = stream;
+    try {
+      stream.receiveDataHead(length);
+    } catch (error) {
+      resetOnError(stream, error);
+    }
   }
 
   dataPiece(piece: Buffer): void {
     const content = this.#data?.contentOf(piece);
     const stream = this.#dataStream;
     if (content === undefined || stream === undefined || stream.isClosed) return;
-    if (content.length < piece.length) stream.dropPadding(piece.length - content.length);
-    if (content.length > 0) onStream(stream, () => stream.receiveData(content));
+    if (content.length < piece.length) stream.grant(piece.length - content.length);
+    if (content.length === 0) return;
+    try {
+      stream.receiveData(content);
+    } catch (error) {
+      resetOnError(stream, error);
+    }
   }
 
   dataEnds(): void {
+    const stream = this.#dataStream;
     // `undefined` if its content stopped us.
-    if (this.#data?.endStream === true) onStream(this.#dataStream, (stream) => stream.receiveEnd());
-    else if (this.#data?.isAllPadding === true) {
+    if (this.#data?.endStream === true) {
+      if (stream?.isClosed === false) this.#endStream(stream);
+    } else if (this.#data?.isAllPadding === true) {
       const rule = this.#rules['DATA without content or end'][this.#dataState];
       if ((rule.action === 'take' || rule.action === 'ignore') && rule.counts !== undefined) {
         this.#session.count(rule.counts);
@@ -253,6 +299,14 @@ export class SessionReceiver<Stream extends ReceivingStream> implements FrameHan
     }
     this.#data = undefined;
     this.#dataStream = undefined;
+  }
+
+  #endStream(stream: Stream): void {
+    try {
+      stream.receiveEnd();
+    } catch (error) {
+      resetOnError(stream, error);
+    }
   }
 
   #streamOf(streamId: number): Stream | undefined {
@@ -362,16 +416,21 @@ export class SessionReceiver<Stream extends ReceivingStream> implements FrameHan
       this.#hasWidened = true;
       return;
     }
-    onStream(stream, (open) => {
-      // PROTOCOL_ERROR here (RFC 9113 section 6.9), but FLOW_CONTROL_ERROR if it is too large (section 6.9.1).
-      if (increment === 0) {
-        throw new Http2Error('stream', errorCode.protocolError, 'a WINDOW_UPDATE has no increment');
-      }
-      if (!open.sendWindow.widen(increment)) {
-        throw new Http2Error('stream', errorCode.flowControlError, 'a WINDOW_UPDATE is too large');
-      }
-      open.windowWidened();
-    });
+    if (stream === undefined) return;
+    // PROTOCOL_ERROR here (RFC 9113 section 6.9), but FLOW_CONTROL_ERROR if it is too large (section 6.9.1).
+    if (increment === 0) {
+      const { protocolError } = errorCode;
+      stream.reset(
+        protocolError,
+        new Http2Error('stream', protocolError, 'a WINDOW_UPDATE has no increment'),
+      );
+    } else if (!stream.sendWindow.widen(increment)) {
+      const { flowControlError } = errorCode;
+      stream.reset(
+        flowControlError,
+        new Http2Error('stream', flowControlError, 'a WINDOW_UPDATE is too large'),
+      );
+    } else stream.windowWidened();
   }
 }
 

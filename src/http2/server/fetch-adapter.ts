@@ -164,8 +164,6 @@ async function writeBody(body: ReadableStream<Uint8Array>, stream: IncomingStrea
 
 export interface Http2Bindings {
   readonly incoming: IncomingStream;
-  /** Writes a response that the handler did not wait for: it has returned `RESPONSE_ALREADY_SENT`. Never throws. */
-  readonly respond: (response: Response) => void;
 }
 
 type RefusalStatus =
@@ -204,6 +202,8 @@ export interface Http2ServerOptions {
 export interface Http2Server {
   /** Serves a connection that negotiated `h2` (ALPN) and from which nothing was read yet. */
   take(socket: TLSSocket): void;
+  /** Writes a response that the handler did not wait for: it has returned `RESPONSE_ALREADY_SENT`. Never throws. */
+  respond(incoming: IncomingStream, response: Response): void;
   /**
    * Sends GOAWAY to all clients; each connection ends after its requests in flight. A connection that is taken later
    * gets its GOAWAY with the first request, which is still served. Resolves when no connection is left.
@@ -301,15 +301,14 @@ class FetchAdapter implements Http2Server, ServerSessionHost {
       // RFC 9110 section 10.1.1.
       if (expectation !== undefined && stream.hasContent) stream.respondInterim(100);
       try {
-        const respond = (later: Response) => this.#respond(stream, later);
-        const response = fetch(lightRequest(stream, host), { incoming: stream, respond });
+        const response = fetch(lightRequest(stream, host), { incoming: stream });
         // No `await`: another promise would cost every request.
         if (response instanceof Promise) {
           response.then(
-            (settled) => this.#respond(stream, settled),
+            (settled) => this.respond(stream, settled),
             (error: unknown) => this.#handlerFailed(stream, error),
           );
-        } else this.#respond(stream, response);
+        } else this.respond(stream, response);
       } catch (error) {
         this.#handlerFailed(stream, error);
       }
@@ -329,13 +328,13 @@ class FetchAdapter implements Http2Server, ServerSessionHost {
 
   #refuse(stream: ServerStream, status: RefusalStatus): void {
     try {
-      this.#respond(stream, this.#options.refusal?.(status) ?? new Response(null, { status }));
+      this.respond(stream, this.#options.refusal?.(status) ?? new Response(null, { status }));
     } catch (error) {
       this.#handlerFailed(stream, error);
     }
   }
 
-  #respond(stream: ServerStream, response: Response): void {
+  respond(stream: ServerStream, response: Response): void {
     // The handler has written the response already: what it returns only stands for that response.
     if (response === RESPONSE_ALREADY_SENT || (stream.status !== undefined && response?.body === null))
       return;

@@ -16,7 +16,7 @@ import {
 import { FrameOutput } from '../frames/frame-output.ts';
 import { Preface, type ReceivedHeaders } from '../frames/frame-reader.ts';
 import { parseRequestHead, type RequestHead, unreadHead } from '../frames/message-heads.ts';
-import { onStream, type ReceivingSession, SessionReceiver } from '../frames/session-receiver.ts';
+import { type ReceivingSession, resetOnError, SessionReceiver } from '../frames/session-receiver.ts';
 import { handleInput } from '../sockets/gathered-writes.ts';
 import type { BudgetShare, Holder, Holding } from '../sockets/held-bytes.ts';
 import { type AddressResets, ClientBudgets, clientFrameRules } from './client-budgets.ts';
@@ -256,7 +256,11 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
   headersReceived(headers: ReceivedHeaders, stream: ServerStream | undefined): void {
     const { streamId } = headers;
     if (stream !== undefined) {
-      onStream(stream, (open) => open.receiveTrailers(headers.lines, headers.endStream));
+      try {
+        stream.receiveTrailers(headers.lines, headers.endStream);
+      } catch (error) {
+        resetOnError(stream, error);
+      }
       return;
     }
     this.#closedStreams.opened(streamId);
@@ -341,7 +345,7 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
    * the stream, whose events and ticks for each read cost a lone request a twentieth.
    */
   #readFrom(socket: TLSSocket): void {
-    const read = (bytes: Buffer): void => this.#read(bytes);
+    const read = this.#read;
     const push = socket.push.bind(socket);
     socket.push = (bytes: Buffer | null) => {
       if (bytes === null) return push(null);
@@ -351,7 +355,7 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
     socket.on('data', read);
   }
 
-  #read(bytes: Buffer): void {
+  readonly #read = (bytes: Buffer): void => {
     try {
       this.#receiver.receive(this.#preface.skip(bytes));
       const received = this.#received;
@@ -364,7 +368,7 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
     } catch (error) {
       this.#fail(error);
     }
-  }
+  };
 
   #accountForUnfinished(): void {
     const { unfinished, heldBytes } = this.#receiver;

@@ -2,10 +2,10 @@ import { Readable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import { type HeaderLines, hasContent, linesForLogs } from '../fields/header-fields.ts';
 import { PieceQueue, ReceiveWindow, SendWindow, type WindowGrowth } from '../frames/flow-control.ts';
-import { errorCode, malformedRequest } from '../frames/frame.ts';
+import { errorCode, type Http2Error, malformedRequest } from '../frames/frame.ts';
 import type { FrameOutput, WaitingStream } from '../frames/frame-output.ts';
 import { checkTrailers, type RequestHead, responseBlock, statusLine } from '../frames/message-heads.ts';
-import type { ReceivingStream } from '../frames/session-receiver.ts';
+import { ReceivingStream } from '../frames/session-receiver.ts';
 import type { BudgetShare, HeldBytes, Holder, Holding } from '../sockets/held-bytes.ts';
 
 /** Writes a response as fast as its client takes it. */
@@ -139,7 +139,7 @@ interface ServerStreamOptions {
 export type IncomingStream = ServerStream;
 
 /** One request and its response on a connection (RFC 9113 section 5). */
-export class ServerStream implements ReceivingStream, WaitingStream, Holder {
+export class ServerStream extends ReceivingStream implements WaitingStream, Holder {
   readonly id: number;
   /** Once the response has begun it has no header lines but `User-Agent`. */
   head: RequestHead;
@@ -149,27 +149,28 @@ export class ServerStream implements ReceivingStream, WaitingStream, Holder {
   status: number | undefined;
   takesContent = true;
   readonly #connection: StreamConnection;
-  #receivedLength = 0;
-  readonly #window: ReceiveWindow | undefined;
   #content: RequestContent | undefined;
   isReceived: boolean;
   #followers: StreamFollower | StreamFollower[] | undefined;
   #isEnding = false;
   isResponseSent = false;
-  isClosed = false;
   #queued: PieceQueue | undefined;
   #headBytes: number;
   #held: Holding | undefined;
 
   constructor(options: ServerStreamOptions) {
     const { id, connection, head, endStream } = options;
+    super(
+      connection.output,
+      endStream ? undefined : new ReceiveWindow(options.receiveWindow, connection.windowGrowth),
+    );
     this.id = id;
     this.#connection = connection;
     this.head = head;
+    this.expectedLength = head.contentLength;
     this.#headBytes = options.headBytes;
     connection.share.add(options.headBytes);
     this.isReceived = endStream;
-    this.#window = endStream ? undefined : new ReceiveWindow(options.receiveWindow, connection.windowGrowth);
     this.sendWindow = new SendWindow(options.sendWindow);
   }
 
@@ -178,11 +179,11 @@ export class ServerStream implements ReceivingStream, WaitingStream, Holder {
   }
 
   get hasContent(): boolean {
-    return this.#window !== undefined;
+    return this.window !== undefined;
   }
 
   get receiveWindow(): number {
-    return this.#window?.left ?? 0;
+    return this.window?.left ?? 0;
   }
 
   /** Counts what a handler holds for this request elsewhere. Beyond the budget the stream is reset. */
@@ -207,7 +208,7 @@ export class ServerStream implements ReceivingStream, WaitingStream, Holder {
 
   get #received(): RequestContent {
     if (this.#content === undefined) {
-      this.#content = new RequestContent(this.held, (bytes) => this.#release(bytes));
+      this.#content = new RequestContent(this.held, (bytes) => this.grant(bytes));
       // A late reader must see that it ended early.
       if (this.isClosed) this.#content.destroy();
     }
@@ -237,7 +238,7 @@ export class ServerStream implements ReceivingStream, WaitingStream, Holder {
   /** Sends an interim response (RFC 9110 section 15.2). @param status from 100 to 199 */
   respondInterim(status: number): void {
     if (this.isClosed || this.status !== undefined) return;
-    this.#connection.output.headers(this.id, statusLine(status), false);
+    this.output.headers(this.id, statusLine(status), false);
   }
 
   /**
@@ -252,7 +253,7 @@ export class ServerStream implements ReceivingStream, WaitingStream, Holder {
     if (this.isClosed) return;
     this.status = status;
     this.takesContent = this.head.method !== 'HEAD' && hasContent(status);
-    this.#connection.output.headers(this.id, block, false);
+    this.output.headers(this.id, block, false);
     this.head = { ...this.head, headers: linesForLogs(this.head.headers) };
     this.#countHead(this.head.target.length);
     if (Array.isArray(this.#followers)) for (const follower of this.#followers) follower.onResponded?.();
@@ -275,7 +276,7 @@ export class ServerStream implements ReceivingStream, WaitingStream, Holder {
     if (this.isClosed || this.#isEnding) return true;
     if (this.status === undefined) throw new TypeError('the head of the response must be written first');
     if (!this.takesContent) return true;
-    const { output } = this.#connection;
+    const { output } = this;
     // Also while `needsDrain`: a copy in the queue would cost as much.
     const sent = this.hasQueuedContent ? 0 : output.data(this.id, this.sendWindow, piece);
     if (sent < piece.length) {
@@ -291,14 +292,14 @@ export class ServerStream implements ReceivingStream, WaitingStream, Holder {
     if (this.isClosed || this.#isEnding) return;
     if (this.status === undefined) throw new TypeError('the head of the response must be written first');
     this.#isEnding = true;
-    const { output } = this.#connection;
+    const { output } = this;
     // While the client does not read, its streams stay open: the limit of streams bounds what waits for it.
     if (output.needsDrain) output.wait(this);
     else if (!this.hasQueuedContent) this.#finish();
   }
 
   proceed(): void {
-    const { output } = this.#connection;
+    const { output } = this;
     const queued = this.#queued;
     while (queued !== undefined && !queued.isEmpty) {
       if (output.needsDrain) {
@@ -339,7 +340,7 @@ export class ServerStream implements ReceivingStream, WaitingStream, Holder {
 
   #reset(code: number): void {
     if (this.isClosed) return;
-    this.#connection.output.reset(this.id, code);
+    this.output.reset(this.id, code);
     this.#close();
   }
 
@@ -359,44 +360,25 @@ export class ServerStream implements ReceivingStream, WaitingStream, Holder {
     this.receiveEnd();
   }
 
-  receiveDataHead(bytes: number): void {
-    if (this.#window?.take(bytes) !== true) {
-      throw malformedRequest('it exceeds the flow-control window', errorCode.flowControlError);
-    }
+  protected malformed(reason: string, code?: number): Http2Error {
+    return malformedRequest(reason, code);
   }
 
-  dropPadding(bytes: number): void {
-    this.#release(bytes);
-  }
-
-  receiveData(piece: Uint8Array): void {
-    this.#receivedLength += piece.length;
-    if (this.#receivedLength > (this.head.contentLength ?? this.#receivedLength)) {
-      throw malformedRequest('it is longer than its Content-Length');
-    }
+  override receiveData(piece: Uint8Array): void {
+    super.receiveData(piece);
     this.#received.receive(piece);
     this.#connection.contentReceived(this.#received);
   }
 
   receiveEnd(): void {
-    // RFC 9113 section 8.1.1.
-    if (this.#receivedLength !== (this.head.contentLength ?? this.#receivedLength)) {
-      throw malformedRequest('it is shorter than its Content-Length');
-    }
+    this.checkLength();
     this.isReceived = true;
     this.#received.receiveEnd();
     this.#connection.contentReceived(this.#received);
   }
 
-  #release(bytes: number): void {
-    const granted = this.#window?.release(bytes) ?? 0;
-    if (granted > 0 && !this.isClosed && !this.isReceived) {
-      this.#connection.output.windowUpdate(this.id, granted);
-    }
-  }
-
   #finish(): void {
-    this.#connection.output.endStream(this.id);
+    this.output.endStream(this.id);
     this.isResponseSent = true;
     if (!this.isReceived) this.#connection.respondedEarly(this);
     this.#close();
@@ -408,7 +390,7 @@ export class ServerStream implements ReceivingStream, WaitingStream, Holder {
     this.#queued?.clear();
     this.#held?.end();
     this.#countHead(0);
-    this.#connection.output.stopWaiting(this);
+    this.output.stopWaiting(this);
     if (this.#content?.readableEnded === false) this.#content.destroy();
     const writer = this.#writer;
     const followers = this.#followers;

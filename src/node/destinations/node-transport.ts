@@ -129,7 +129,7 @@ export class NodeTransport implements Transport {
     const { destination, presentFrontProxyCertificate, method, target, headers } = outbound;
     const content = source && new BodyStream(source, () => exchange.progressed());
     const pool = this.#poolTo(destination, presentFrontProxyCertificate);
-    pool.send({ method, target, headers, content }, exchange);
+    pool.submit({ method, target, headers, content }, exchange);
   }
 
   #poolTo(destination: Destination, presentFrontProxyCertificate: boolean): Http2Pool {

@@ -28,11 +28,11 @@ export class ExchangeEnd {
     this.#listeners.push(listener);
   }
 
-  readonly reached = (): void => {
+  reached(): void {
     const listeners = this.#listeners;
     this.#listeners = [];
     for (const listener of listeners) listener();
-  };
+  }
 }
 
 const noResponse = 'the API server that serves this resource did not respond within the allotted timeout';
@@ -88,7 +88,8 @@ export abstract class NodeInboundRequest implements InboundRequest, Expiring {
   #connection: ConnectionInfo | undefined;
   #signal: AbortSignal | undefined;
   #bodySource: BodySource | undefined;
-  #end: ExchangeEnd | undefined;
+  /** Is reached when `isClosed` becomes true. */
+  protected readonly end = new ExchangeEnd();
 
   constructor(
     method: string,
@@ -114,7 +115,6 @@ export abstract class NodeInboundRequest implements InboundRequest, Expiring {
   protected abstract get carrier(): RequestCarrier;
   protected abstract get isResponseBegun(): boolean;
   abstract get isResponseSent(): boolean;
-  protected abstract onClose(listener: () => void): void;
 
   get connection(): ConnectionInfo {
     if (this.#connection === undefined) {
@@ -194,15 +194,8 @@ export abstract class NodeInboundRequest implements InboundRequest, Expiring {
   }
 
   onFinished(listener: () => void): void {
-    if (this.isClosed) {
-      listener();
-      return;
-    }
-    if (this.#end === undefined) {
-      this.#end = new ExchangeEnd();
-      this.onClose(this.#end.reached);
-    }
-    this.#end.add(listener);
+    if (this.isClosed) listener();
+    else this.end.add(listener);
   }
 }
 

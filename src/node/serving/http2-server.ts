@@ -23,11 +23,11 @@ export function routerHttp2Server(options: Http2ServerOptions): Http2Server {
   const { fetch, clientCertificateOf, deadlines, isVerified, isToEnd, limits, memory } = options;
   const { logger = silentLogger } = options;
   const inboundOptions = { clientCertificateOf, deadlines };
-  return serveHttp2({
-    fetch(request, { incoming, respond }) {
+  const server = serveHttp2({
+    fetch(request, { incoming }) {
       // GOAWAY; requests in flight continue (RFC 9113 section 6.8).
       if (isToEnd()) incoming.closeConnection();
-      const response = fetch(request, { inbound: new Http2Inbound(incoming, inboundOptions, respond) });
+      const response = fetch(request, { inbound: new Http2Inbound(incoming, inboundOptions, server) });
       return response === sentElsewhere ? RESPONSE_ALREADY_SENT : response;
     },
     // The router does not use the host: it decides on and forwards the request as it was received.
@@ -46,19 +46,23 @@ export function routerHttp2Server(options: Http2ServerOptions): Http2Server {
       logger.error({ error: String(error) }, message);
     },
   });
+  return server;
 }
 
 export class Http2Inbound extends NodeInboundRequest implements StreamFollower {
   protected readonly carrier: IncomingStream;
-  readonly respond: (response: Response) => void;
-  #onClose: (() => void) | undefined;
+  readonly #server: Http2Server;
 
-  constructor(incoming: IncomingStream, options: NodeInboundOptions, respond: (response: Response) => void) {
+  constructor(incoming: IncomingStream, options: NodeInboundOptions, server: Http2Server) {
     const { method, target, headers } = incoming.head;
     super(method, target, headers, '2.0', options);
     this.carrier = incoming;
-    this.respond = respond;
+    this.#server = server;
     incoming.follow(this);
+  }
+
+  respond(response: Response): void {
+    this.#server.respond(this.carrier, response);
   }
 
   /** The framing of HTTP/2 tells, not a header (RFC 9113 section 8.1). */
@@ -92,7 +96,7 @@ export class Http2Inbound extends NodeInboundRequest implements StreamFollower {
   }
 
   onClosed(): void {
-    this.#onClose?.();
+    this.end.reached();
     // After a 401 a client must reconnect, which limits how fast it can try credentials (kubernetes#121120).
     if (this.carrier.status === 401) this.carrier.closeConnection();
   }
@@ -103,9 +107,5 @@ export class Http2Inbound extends NodeInboundRequest implements StreamFollower {
 
   get isResponseSent(): boolean {
     return this.carrier.isResponseSent;
-  }
-
-  protected onClose(listener: () => void): void {
-    this.#onClose = listener;
   }
 }

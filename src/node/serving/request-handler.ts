@@ -214,6 +214,7 @@ class Http1Inbound extends NodeInboundRequest implements ReceivedRequest {
     this.held = held;
     this.#outgoing = outgoing;
     this.respond = respond;
+    outgoing.on('close', () => this.end.reached());
   }
 
   get head(): this {
@@ -252,10 +253,6 @@ class Http1Inbound extends NodeInboundRequest implements ReceivedRequest {
 
   get isResponseSent(): boolean {
     return this.#outgoing.writableFinished;
-  }
-
-  protected onClose(listener: () => void): void {
-    this.#outgoing.on('close', listener);
   }
 
   override expire(): void {

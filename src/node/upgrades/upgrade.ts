@@ -128,7 +128,7 @@ export class UpgradeInbound implements InboundRequest, Expiring {
     this.#deadlines = options.deadlines;
     this.signal = this.#controller.signal;
     // One listener on the socket for all: Node warns of a leak from eleven on.
-    socket.once('close', this.#end.reached);
+    socket.once('close', () => this.#end.reached());
     this.onFinished(() => {
       this.liftDeadline();
       this.#controller.abort(new Error('the client closed the connection'));
