@@ -281,5 +281,5 @@ function headersFragment(flags: number, payload: Buffer): Buffer {
   }
   if ((flags & frameFlag.priority) !== 0) start += priorityLength;
   if (start > end) throw connectionError(errorCode.protocolError, 'the padding of HEADERS exceeds the frame');
-  return payload.subarray(start, end);
+  return start === 0 && end === payload.length ? payload : payload.subarray(start, end);
 }

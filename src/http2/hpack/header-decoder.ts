@@ -121,16 +121,8 @@ export class HeaderDecoder {
   decode(block: Buffer): DecodedHeaders {
     this.#block = block;
     this.#offset = 0;
-    try {
-      return this.#readLines(block);
-    } finally {
-      this.#block = noBytes;
-    }
-  }
-
-  #readLines(block: Buffer): DecodedHeaders {
     const { maximumLines, maximumSize } = this.#limits;
-    const lines: string[] = [];
+    let length = 0;
     let size = 0;
     let exceedLimits = false;
     let mayResize = true;
@@ -161,9 +153,16 @@ export class HeaderDecoder {
       }
       if (exceedLimits) continue;
       size += name.length + value.length + lineOverhead;
-      exceedLimits = size > maximumSize || lines.length >= 2 * maximumLines;
-      if (!exceedLimits) lines.push(name, value);
+      exceedLimits = size > maximumSize || length >= 2 * maximumLines;
+      if (exceedLimits) continue;
+      collected[length++] = name;
+      collected[length++] = value;
     }
+    this.#block = noBytes;
+    const lines = collected.slice(0, length);
+    // No line is kept for longer than its head, and no large array.
+    if (length > maximumCollected) collected = [];
+    else collected.fill('', 0, length);
     return { lines, exceedLimits };
   }
 
@@ -225,6 +224,9 @@ export class HeaderDecoder {
 }
 
 const noBytes = Buffer.alloc(0);
+/** Shared: an array that grows line by line would be copied several times for each block. */
+let collected: string[] = [];
+const maximumCollected = 256;
 /** Shared: it is converted to a string before anything else is decoded. */
 const scratch = Buffer.allocUnsafeSlow(8 * 1024);
 

@@ -115,7 +115,7 @@ export class NodeTransport implements Transport {
     };
     const exchange = new Exchange(options, onResponseHead);
     // One turn of the event loop later a short body has mostly arrived, and is sent in one piece with the head.
-    if (source?.isAwaited === true) setImmediate(() => this.#begin(outbound, exchange, source));
+    if (source?.isAwaited === true) setImmediate(this.#begin.bind(this, outbound, exchange, source));
     else this.#begin(outbound, exchange, source);
     return exchange.result;
   }

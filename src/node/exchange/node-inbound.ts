@@ -17,21 +17,32 @@ import type { Deadlines, Expiring } from './deadlines.ts';
 import { BodySource, BodyStream } from './request-body.ts';
 import { contentLength, type ResponseSink } from './response-sink.ts';
 
+/** A chain: the smallest array that grows has room for seventeen. */
+interface EndListener {
+  readonly listener: () => void;
+  next: EndListener | undefined;
+}
+
 /**
  * Calls several listeners when an exchange ends, with one listener on its stream or socket. It does not refer to the
  * request, so an open watch keeps only what the listeners need.
  */
 export class ExchangeEnd {
-  #listeners: (() => void)[] = [];
+  #first: EndListener | undefined;
+  #last: EndListener | undefined;
 
   add(listener: () => void): void {
-    this.#listeners.push(listener);
+    const added: EndListener = { listener, next: undefined };
+    if (this.#last === undefined) this.#first = added;
+    else this.#last.next = added;
+    this.#last = added;
   }
 
   reached(): void {
-    const listeners = this.#listeners;
-    this.#listeners = [];
-    for (const listener of listeners) listener();
+    let told = this.#first;
+    this.#first = undefined;
+    this.#last = undefined;
+    for (; told !== undefined; told = told.next) told.listener();
   }
 }
 

@@ -136,8 +136,8 @@ class Http1Connection implements Holder {
   }
 
   #countInParser({ url = '', rawHeaders }: Http1Message): void {
-    for (const [index, text] of rawHeaders.entries()) {
-      this.#inParser[index % (2 * linesInParser)] = text.length;
+    for (let index = 0; index < rawHeaders.length; index++) {
+      this.#inParser[index % (2 * linesInParser)] = (rawHeaders[index] as string).length;
     }
     let bytes = url.length;
     for (const length of this.#inParser) bytes += length;
