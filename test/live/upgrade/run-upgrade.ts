@@ -1,3 +1,4 @@
+import { Agent } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { waitUntil } from '../../../scripts/harness/wait-until.ts';
 import type { ApiServerBinary } from '../assets.ts';
@@ -34,6 +35,8 @@ interface ServerStates extends ServedPaths {
 
 function createServerStates(credentials: TlsCredentials): ServerStates {
   const servedBy = new Map<string, ReadonlySet<string>>();
+  /** By version and path; of a version that is being learnt, as far as its server has answered. */
+  const answers = new Map<string, Map<string, boolean>>();
   /** The version that each server is counted as. */
   const versions = new Map<string, string>();
   const up = new Set<KubeApiServer>();
@@ -47,22 +50,29 @@ function createServerStates(credentials: TlsCredentials): ServerStates {
     async learn(server) {
       const { version } = server.binary();
       if (servedBy.has(version)) return;
-      const served = new Set<string>();
-      for (const path of exclusivePaths) {
+      const isServed = new Map<string, boolean>();
+      answers.set(version, isServed);
+      const agent = new Agent({ keepAlive: true });
+      const ask = async (path: string): Promise<void> => {
         let statusCode = 0;
         while (statusCode !== 200 && statusCode !== 404) {
-          const answer = await tlsRequest(`${server.url}${path}`, credentials).catch(() => undefined);
+          const answer = await tlsRequest(`${server.url}${path}`, credentials, { agent }).catch(
+            () => undefined,
+          );
           statusCode = answer?.statusCode ?? 0;
-          if (statusCode === 0) await sleep(retryPause);
+          if (statusCode !== 200 && statusCode !== 404) await sleep(retryPause);
         }
-        if (statusCode === 200) served.add(path);
-      }
-      servedBy.set(version, served);
+        isServed.set(path, statusCode === 200);
+      };
+      const [first = '', ...others] = exclusivePaths;
+      await ask(first);
+      // All others at once: when a router knows is measured by one of them, whichever has its answer first.
+      await Promise.all(others.map(ask)).finally(() => agent.destroy());
+      servedBy.set(version, new Set(exclusivePaths.filter((path) => isServed.get(path))));
     },
     pathOf(version, before) {
-      const [served, lacking] = [servedBy.get(version), servedBy.get(before)];
-      if (served === undefined || lacking === undefined) return undefined;
-      return [...served].find((path) => !lacking.has(path));
+      const [now, earlier] = [answers.get(version), answers.get(before)];
+      return exclusivePaths.find((path) => now?.get(path) === true && earlier?.get(path) === false);
     },
     readyServer: (since) => [...up].find((server) => server.binary().minor >= since),
     paths() {
