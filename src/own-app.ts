@@ -117,7 +117,7 @@ function ownPaths(
   const explain = async (request: RequestToExplain) => {
     const { explanationText } = await import('./dashboard/wording/explanation-text.ts');
     const table = source.current();
-    const explanation = explainHere(request, table, options);
+    const explanation = explainHere(request, options);
     return { request, explanation, text: explanationText(request, explanation, table, options.local?.id) };
   };
   const app = new Hono<HandlerEnvironment>();

@@ -27,12 +27,13 @@ export const gateIsOff: Decision = Object.freeze({
   candidates: [] as const,
 });
 
+type DecidedRequest = Pick<AdmittedRequest, 'requestInfo' | 'decision'>;
+
 /** Milliseconds between two looks whether a server has been read that others may know already. */
 const untilReadAgain = 100;
 
 export function createDecider(settings: RouterSettings) {
   const { routingTable, isVerifiedPeer, preferredVersion, enabled, health, clock } = settings;
-  const currentTable = () => tableOfKnownServers(routingTable.current(), health);
 
   const contextOf = (
     inbound: InboundRequest,
@@ -51,7 +52,7 @@ export function createDecider(settings: RouterSettings) {
   /** Who may take the place of a local server that does not respond, or does not serve what it is expected to. */
   const othersThanLocal = ({ inbound, requestInfo, caller }: AdmittedRequest): Candidates => {
     if (!enabled) return noCandidates;
-    const decision = decide(requestInfo, currentTable(), contextOf(inbound, caller, true));
+    const decision = decide(requestInfo, tableOfKnownServers(settings), contextOf(inbound, caller, true));
     return decision.decision === 'peer' ? decision : noCandidates;
   };
 
@@ -70,9 +71,11 @@ export function createDecider(settings: RouterSettings) {
     );
   };
 
-  const untilSettled = (requestInfo: RequestInfo): number => {
-    if (!enabled) return 0;
-    const table = currentTable();
+  /** Milliseconds that a request has to wait; 0 for nearly every one. */
+  const untilSettled = ({ requestInfo, decision }: DecidedRequest): number => {
+    // Its first router has waited already. To wait here would carry it past the change, to a server of the version before.
+    if (!enabled || decision.reason === 'AlreadyRerouted') return 0;
+    const table = tableOfKnownServers(settings);
     const now = clock();
     const wait = untilVersionSettles(requestInfo, table, { now, preferredVersion });
     return wait === 0 && isBehind(requestInfo, table, now) ? untilReadAgain : wait;
@@ -81,7 +84,11 @@ export function createDecider(settings: RouterSettings) {
   return {
     decide(inbound: InboundRequest, requestInfo: RequestInfo, caller: Caller): Decision {
       const decision = enabled
-        ? decide(requestInfo, currentTable(), contextOf(inbound, caller, isLocalServerDown(settings)))
+        ? decide(
+            requestInfo,
+            tableOfKnownServers(settings),
+            contextOf(inbound, caller, isLocalServerDown(settings)),
+          )
         : gateIsOff;
       if (inbound.record !== undefined) inbound.record.decision = decision;
       return decision;
@@ -90,26 +97,27 @@ export function createDecider(settings: RouterSettings) {
     isMisplaced(requestInfo: RequestInfo, before: Decision, { id, kind }: Destination): boolean {
       // A request that a peer has rerouted stays here, at any version.
       if (!enabled || before.reason === 'AlreadyRerouted') return false;
-      const now = decide(requestInfo, currentTable(), {
+      const now = decide(requestInfo, tableOfKnownServers(settings), {
         preferredVersion,
         serverId: settings.local?.id,
         localServerIsDown: isLocalServerDown(settings),
         // What waits already is decided by what will be.
-        now: clock() + untilSettled(requestInfo),
+        now: clock() + untilSettled({ requestInfo, decision: before }),
         reroutedByVerifiedPeer: false,
       });
       return goesElsewhere(before, now, id, kind === 'local');
     },
     othersThanLocal,
     /** Whether another version is to respond than when the request was decided, or is in a moment. */
-    isOutdated({ inbound, requestInfo, caller, decision }: AdmittedRequest): boolean {
+    isOutdated(request: AdmittedRequest): boolean {
+      const { inbound, requestInfo, caller, decision } = request;
       if (decision.decision !== 'peer' || decision.versions === undefined) return false;
-      const now = decide(requestInfo, currentTable(), contextOf(inbound, caller, true));
+      const now = decide(requestInfo, tableOfKnownServers(settings), contextOf(inbound, caller, true));
       const preferred = now.decision === 'peer' ? now.versions?.preferred : undefined;
-      return preferred !== decision.versions.preferred || untilSettled(requestInfo) > 0;
+      return preferred !== decision.versions.preferred || untilSettled(request) > 0;
     },
     isServedByDepartedServer: ({ requestInfo }: AdmittedRequest): boolean =>
-      isServedByDepartedServer(requestInfo, currentTable()),
+      isServedByDepartedServer(requestInfo, tableOfKnownServers(settings)),
     /**
      * Whether other routers may still send to a server of the preferred version, or have something carried out there, when a
      * write would go to another version: a field that this one stores meanwhile would be lost.
@@ -148,13 +156,14 @@ const known = new WeakMap<
 >();
 
 /**
- * The table with what this router has found of the servers itself: one that it has lost is not known in it until it has been
- * verified; one that it has verified is. The same table for the same servers: nothing is made on the request path.
+ * The table in force, with what this router has found of the servers itself: one that it has lost is not known in it until it
+ * has been verified; one that it has verified is. The same table for the same servers: nothing is made on the request path.
  */
-export function tableOfKnownServers(
-  table: RoutingTable | undefined,
-  health: Pick<ServerHealth, 'notKnown' | 'is'> | undefined,
-): RoutingTable | undefined {
+export function tableOfKnownServers({
+  routingTable,
+  health,
+}: Pick<RouterSettings, 'routingTable' | 'health'>): RoutingTable | undefined {
+  const table = routingTable.current();
   if (table === undefined || health === undefined) return table;
   const notKnown = health.notKnown();
   if (notKnown.size === 0 && table.isEveryServerKnown) return table;

@@ -196,13 +196,9 @@ function requestTarget(url: string): string {
   return target === '' || target.startsWith('?') ? `/${target}` : target;
 }
 
-export function explainHere(
-  request: RequestToExplain,
-  table: RoutingTable | undefined,
-  settings: RouterSettings,
-): Explanation {
+export function explainHere(request: RequestToExplain, settings: RouterSettings): Explanation {
   const { health, clock, preferredVersion, enabled } = settings;
-  return explainRequest(request, tableOfKnownServers(table, health), {
+  return explainRequest(request, tableOfKnownServers(settings), {
     serverId: settings.local?.id,
     localServerIsDown: isLocalServerDown(settings),
     now: clock(),

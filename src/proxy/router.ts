@@ -74,7 +74,7 @@ interface SettlingRouter extends Router {
    * The request as it is to be served, later and decided anew where the version that responds changes in a moment. `deliver`
    * waits itself; a library's own handlers, to which nothing is delivered, are called with this.
    */
-  settled(request: AdmittedRequest): AdmittedRequest | Promise<AdmittedRequest>;
+  settled(request: AdmittedRequest): Promise<AdmittedRequest>;
 }
 
 export function createRouter(settings: RouterSettings): SettlingRouter {
@@ -117,24 +117,21 @@ export function createRouter(settings: RouterSettings): SettlingRouter {
     // Until a response begins, a server may say that it did not process the request.
     const keepsBody = inbound.keepBody !== undefined && !isRead(inbound.method);
     if (keepsBody) inbound.keepBody?.();
-    const ready = settled(request);
+    const wait = decider.untilVersionSettles(request);
     const delivered =
-      ready instanceof Promise ? ready.then((later) => deliverNow(later, send)) : deliverNow(ready, send);
+      wait === 0
+        ? deliverNow(request, send)
+        : settled(request, wait).then((later) => deliverNow(later, send));
     return keepsBody ? delivered.finally(() => inbound.forgetBody?.()) : delivered;
   }
 
-  function settled(request: AdmittedRequest): AdmittedRequest | Promise<AdmittedRequest> {
-    // Its first router has waited already. To wait here would carry it past the change, to a server of the version before.
-    if (request.decision.reason === 'AlreadyRerouted') return request;
-    const wait = decider.untilVersionSettles(request.requestInfo);
-    return wait === 0 ? request : settledLater(request, wait);
-  }
-
-  async function settledLater(request: AdmittedRequest, wait: number): Promise<AdmittedRequest> {
+  async function settled(
+    request: AdmittedRequest,
+    wait = decider.untilVersionSettles(request),
+  ): Promise<AdmittedRequest> {
+    if (wait === 0) return request;
+    for (let left = wait; left > 0; left = decider.untilVersionSettles(request)) await sleep(left);
     const { inbound, requestInfo, caller } = request;
-    for (let left = wait; left > 0; left = decider.untilVersionSettles(requestInfo)) {
-      await sleep(left);
-    }
     if (requestInfo.verb === 'watch') await sleep(random() * watchesOpenedOver);
     return { ...request, decision: decider.decide(inbound, requestInfo, caller) };
   }
