@@ -56,21 +56,6 @@ export function createDecider(settings: RouterSettings) {
     return decision.decision === 'peer' ? decision : noCandidates;
   };
 
-  /** Another router may prefer the version of a server that this one has not read yet. */
-  const isBehind = (requestInfo: RequestInfo, table: RoutingTable | undefined, now: number): boolean => {
-    const known = routingTable.current();
-    if (table === undefined || known === undefined || health === undefined) return false;
-    const notKnown = health.notKnown();
-    // Nearly always: nothing is made on the request path, then.
-    if (notKnown.size === 0) return false;
-    const mayBePreferred = (id: string) =>
-      health.is(id, isKnownToOthers) && mayTip(known, id, preferredVersion, now);
-    return (
-      [...notKnown.keys()].some(mayBePreferred) &&
-      dependsOnVersion(requestInfo, table, { now, preferredVersion })
-    );
-  };
-
   /** Milliseconds that a request has to wait; 0 for nearly every one. */
   const untilSettled = ({ requestInfo, decision }: DecidedRequest): number => {
     // Its first router has waited already. To wait here would carry it past the change, to a server of the version before.
@@ -78,7 +63,19 @@ export function createDecider(settings: RouterSettings) {
     const table = tableOfKnownServers(settings);
     const now = clock();
     const wait = untilVersionSettles(requestInfo, table, { now, preferredVersion });
-    return wait === 0 && isBehind(requestInfo, table, now) ? untilReadAgain : wait;
+    const known = routingTable.current();
+    if (wait > 0 || table === undefined || known === undefined || health === undefined) return wait;
+    const notKnown = health.notKnown();
+    // Nearly always: nothing is made on the request path, then.
+    if (notKnown.size === 0) return 0;
+    for (const id of notKnown.keys()) {
+      // Another router may prefer the version of a server that this one has not read yet.
+      const mayBePreferred = health.is(id, isKnownToOthers) && mayTip(known, id, preferredVersion, now);
+      if (mayBePreferred && dependsOnVersion(requestInfo, table, { now, preferredVersion })) {
+        return untilReadAgain;
+      }
+    }
+    return 0;
   };
 
   return {
