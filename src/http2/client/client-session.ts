@@ -27,7 +27,7 @@ import { FrameOutput } from '../frames/frame-output.ts';
 import type { ReceivedHeaders } from '../frames/frame-reader.ts';
 import { LeakyBucket } from '../frames/leaky-bucket.ts';
 import { headSize, requestBlock } from '../frames/message-heads.ts';
-import { type ReceivingSession, resetOnError, SessionReceiver } from '../frames/session-receiver.ts';
+import { type ReceivingSession, SessionReceiver } from '../frames/session-receiver.ts';
 import { handleInput, type PieceWriter } from '../sockets/gathered-writes.ts';
 import {
   asError,
@@ -377,18 +377,9 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
     { lines, endStream, exceedLimits }: ReceivedHeaders,
     stream: ClientStream | undefined,
   ): void {
-    if (stream === undefined) return;
-    try {
-      if (exceedLimits) throw malformedResponse('its head is too large', errorCode.enhanceYourCalm);
-      stream.receiveLines(lines, endStream);
-    } catch (error) {
-      resetOnError(stream, error);
-    }
+    if (exceedLimits) throw malformedResponse('its head is too large', errorCode.enhanceYourCalm);
+    stream?.receiveLines(lines, endStream);
   }
-
-  count(): void {}
-
-  refuseStream(): void {}
 
   settingsReceived(): void {
     this.#settingsReceived.resolve();

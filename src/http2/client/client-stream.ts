@@ -279,26 +279,27 @@ export class ClientStream extends ReceivingStream implements ResponseSource {
     if (endStream && !this.isClosed) this.receiveEnd();
   }
 
-  protected malformed(reason: string, code?: number): Http2Error {
-    return malformedResponse(reason, code);
+  protected malformed(reason: string, code: number = errorCode.protocolError): void {
+    this.reset(code, malformedResponse(reason, code));
   }
 
   override receiveDataHead(bytes: number): void {
-    if (!this.#hasHead) throw malformedResponse('it has content before its head');
-    super.receiveDataHead(bytes);
+    if (this.#hasHead) super.receiveDataHead(bytes);
+    else this.malformed('it has content before its head');
   }
 
-  override receiveData(piece: Uint8Array): void {
-    super.receiveData(piece);
+  protected takeContent(piece: Uint8Array): void {
     if (this.#paused) {
       this.#queued.add(piece);
       this.#count(piece.length);
     } else this.#handOn(piece);
   }
 
-  receiveEnd(): void {
-    if (!this.#hasHead) throw malformedResponse('it has no head');
-    this.checkLength();
+  protected takeEnd(): void {
+    if (!this.#hasHead) {
+      this.malformed('it has no head');
+      return;
+    }
     // The server needs no more of the upload (RFC 9113 section 8.1). Without a reset the stream would count against the
     // server's limit for as long as the connection lives.
     const isUploaded = this.upload === undefined;

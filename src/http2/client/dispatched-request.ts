@@ -95,16 +95,6 @@ export class DispatchedRequest implements RequestListener, Dispatcher.DispatchCo
   }
 }
 
-/** Of a request that was never begun. */
-export const inertController: Dispatcher.DispatchController = {
-  aborted: true,
-  paused: false,
-  reason: null,
-  abort: () => {},
-  pause: () => {},
-  resume: () => {},
-};
-
 export function requestOf(options: Dispatcher.DispatchOptions): ClientRequest {
   const { method, headers, body } = options;
   return { method, target: targetOf(options), headers: headerLinesOf(headers), content: contentOf(body) };

@@ -5,7 +5,7 @@ import { Dispatcher, errors } from 'undici';
 import { errorCode, Http2Error } from '../frames/frame.ts';
 import { ClientSession, ConnectionInbox, defaultClientLimits } from './client-session.ts';
 import { asError, type ClientLimits, type ClientRequest } from './client-stream.ts';
-import { DispatchedRequest, inertController, type RequestListener, requestOf } from './dispatched-request.ts';
+import { DispatchedRequest, type RequestListener, requestOf } from './dispatched-request.ts';
 
 export interface Http2PoolOptions {
   /**
@@ -163,15 +163,14 @@ export class Http2Pool extends Dispatcher {
 
   /** @returns false while requests wait for a connection, until 'drain' */
   override dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
+    const listener = new DispatchedRequest(options, handler);
     try {
       if (options.upgrade || options.method === 'CONNECT') {
         throw new errors.NotSupportedError('HTTP/2 has no upgrades');
       }
-      this.submit(requestOf(options), new DispatchedRequest(options, handler));
+      this.submit(requestOf(options), listener);
     } catch (error) {
-      if (handler.onResponseError === undefined) throw error;
-      handler.onResponseError(inertController, asError(error));
-      return false;
+      listener.fail(asError(error), true);
     }
     this.#needsDrain = this.#queue.length > 0;
     return !this.#needsDrain;

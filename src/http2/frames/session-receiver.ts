@@ -50,30 +50,32 @@ export abstract class ReceivingStream {
     this.window = window;
   }
 
-  protected abstract malformed(reason: string, code?: number): Http2Error;
   abstract reset(code: number, error: Error): void;
   abstract resetByPeer(code: number): void;
   abstract windowWidened(): void;
-  abstract receiveEnd(): void;
+  /** The message is malformed: the stream is reset. @param code RFC 9113 section 7. Default: PROTOCOL_ERROR */
+  protected abstract malformed(reason: string, code?: number): void;
+  /** @param piece overwritten as soon as this returns */
+  protected abstract takeContent(piece: Uint8Array): void;
+  protected abstract takeEnd(): void;
 
   receiveDataHead(bytes: number): void {
     if (this.window?.take(bytes) !== true) {
-      throw this.malformed('it exceeds the flow-control window', errorCode.flowControlError);
+      this.malformed('it exceeds the flow-control window', errorCode.flowControlError);
     }
   }
 
-  /** @param piece overwritten as soon as this returns */
   receiveData(piece: Uint8Array): void {
     this.#receivedLength += piece.length;
     if (this.#receivedLength > (this.expectedLength ?? this.#receivedLength)) {
-      throw this.malformed('it is longer than its Content-Length');
-    }
+      this.malformed('it is longer than its Content-Length');
+    } else this.takeContent(piece);
   }
 
-  protected checkLength(): void {
+  receiveEnd(): void {
     if (this.#receivedLength !== (this.expectedLength ?? this.#receivedLength)) {
-      throw this.malformed('it is shorter than its Content-Length');
-    }
+      this.malformed('it is shorter than its Content-Length');
+    } else this.takeEnd();
   }
 
   /** Bytes that were taken, padding included, are granted to the peer again. */
@@ -87,24 +89,15 @@ export interface ReceivingSession<Stream extends ReceivingStream> {
   stateOf(streamId: number): ClosedState;
   /**
    * A header block was received. @param stream `undefined` if it opens a new one
-   * @throws {Http2Error} of scope `connection`
+   * @throws {Http2Error} which resets only `stream` if it is of that scope (RFC 9113 section 5.4.2)
    */
   headersReceived(headers: ReceivedHeaders, stream: Stream | undefined): void;
-  count(budget: Budget): void;
-  refuseStream(streamId: number, code: number): void;
+  count?(budget: Budget): void;
+  refuseStream?(streamId: number, code: number): void;
   lateDataReceived?(streamId: number, bytes: number): void;
   settingsReceived?(): void;
   /** @param lastProcessed the last stream that the peer may have processed */
   goAwayReceived(lastProcessed: number, code: number): void;
-}
-
-/**
- * A stream error resets only its own stream (RFC 9113 section 5.4.2).
- * @throws every other error
- */
-export function resetOnError(stream: ReceivingStream, error: unknown): void {
-  if (!(error instanceof Http2Error) || error.scope !== 'stream') throw error;
-  stream.reset(error.errorCode, error);
 }
 
 const free = 0;
@@ -266,11 +259,7 @@ export class SessionReceiver<Stream extends ReceivingStream> implements FrameHan
     const isTaken = this.#apply(this.#rules[dataKind(length, data.endStream)][state], streamId, stream);
     if (!isTaken || stream === undefined || stream.isClosed) return;
     this.#dataStream = stream;
-    try {
-      stream.receiveDataHead(length);
-    } catch (error) {
-      resetOnError(stream, error);
-    }
+    stream.receiveDataHead(length);
   }
 
   dataPiece(piece: Buffer): void {
@@ -278,35 +267,22 @@ export class SessionReceiver<Stream extends ReceivingStream> implements FrameHan
     const stream = this.#dataStream;
     if (content === undefined || stream === undefined || stream.isClosed) return;
     if (content.length < piece.length) stream.grant(piece.length - content.length);
-    if (content.length === 0) return;
-    try {
-      stream.receiveData(content);
-    } catch (error) {
-      resetOnError(stream, error);
-    }
+    if (content.length > 0) stream.receiveData(content);
   }
 
   dataEnds(): void {
     const stream = this.#dataStream;
     // `undefined` if its content stopped us.
     if (this.#data?.endStream === true) {
-      if (stream?.isClosed === false) this.#endStream(stream);
+      if (stream?.isClosed === false) stream.receiveEnd();
     } else if (this.#data?.isAllPadding === true) {
       const rule = this.#rules['DATA without content or end'][this.#dataState];
       if ((rule.action === 'take' || rule.action === 'ignore') && rule.counts !== undefined) {
-        this.#session.count(rule.counts);
+        this.#session.count?.(rule.counts);
       }
     }
     this.#data = undefined;
     this.#dataStream = undefined;
-  }
-
-  #endStream(stream: Stream): void {
-    try {
-      stream.receiveEnd();
-    } catch (error) {
-      resetOnError(stream, error);
-    }
   }
 
   #streamOf(streamId: number): Stream | undefined {
@@ -326,13 +302,13 @@ export class SessionReceiver<Stream extends ReceivingStream> implements FrameHan
   #apply(rule: FrameRule, streamId: number, stream: Stream | undefined): boolean {
     switch (rule.action) {
       case 'take':
-        if (rule.counts !== undefined) this.#session.count(rule.counts);
+        if (rule.counts !== undefined) this.#session.count?.(rule.counts);
         return true;
       case 'ignore':
-        if (rule.counts !== undefined) this.#session.count(rule.counts);
+        if (rule.counts !== undefined) this.#session.count?.(rule.counts);
         return false;
       case 'stream error':
-        if (stream === undefined) this.#session.refuseStream(streamId, rule.code);
+        if (stream === undefined) this.#session.refuseStream?.(streamId, rule.code);
         else stream.reset(rule.code, new Http2Error('stream', rule.code, notAllowed));
         return false;
       case 'connection error':
@@ -354,14 +330,18 @@ export class SessionReceiver<Stream extends ReceivingStream> implements FrameHan
       if (this.#headers.unfinished === undefined)
         this.#isTaken('CONTINUATION of nothing', streamId, undefined);
       // The CONTINUATION flood (CERT VU#421644).
-      if (payload.length === 0) this.#session.count('idle frames');
+      if (payload.length === 0) this.#session.count?.('idle frames');
     }
     const headers = this.#headers.receive(type, flags, streamId, payload);
     if (headers === undefined) return;
     const isMessage = headers.lines[0]?.startsWith(':') === true;
     const stream = this.#streamOf(streamId);
-    if (this.#isTaken(isMessage ? 'HEADERS of a message' : 'HEADERS of trailers', streamId, stream)) {
+    if (!this.#isTaken(isMessage ? 'HEADERS of a message' : 'HEADERS of trailers', streamId, stream)) return;
+    try {
       this.#session.headersReceived(headers, stream);
+    } catch (error) {
+      if (stream === undefined || !(error instanceof Http2Error) || error.scope !== 'stream') throw error;
+      stream.reset(error.errorCode, error);
     }
   }
 

@@ -16,7 +16,7 @@ import {
 import { FrameOutput } from '../frames/frame-output.ts';
 import { Preface, type ReceivedHeaders } from '../frames/frame-reader.ts';
 import { parseRequestHead, type RequestHead, unreadHead } from '../frames/message-heads.ts';
-import { type ReceivingSession, resetOnError, SessionReceiver } from '../frames/session-receiver.ts';
+import { type ReceivingSession, SessionReceiver } from '../frames/session-receiver.ts';
 import { handleInput } from '../sockets/gathered-writes.ts';
 import type { BudgetShare, Holder, Holding } from '../sockets/held-bytes.ts';
 import { type AddressResets, ClientBudgets, clientFrameRules } from './client-budgets.ts';
@@ -256,11 +256,7 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
   headersReceived(headers: ReceivedHeaders, stream: ServerStream | undefined): void {
     const { streamId } = headers;
     if (stream !== undefined) {
-      try {
-        stream.receiveTrailers(headers.lines, headers.endStream);
-      } catch (error) {
-        resetOnError(stream, error);
-      }
+      stream.receiveTrailers(headers.lines, headers.endStream);
       return;
     }
     this.#closedStreams.opened(streamId);

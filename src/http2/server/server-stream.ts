@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import { type HeaderLines, hasContent, linesForLogs } from '../fields/header-fields.ts';
 import { PieceQueue, ReceiveWindow, SendWindow, type WindowGrowth } from '../frames/flow-control.ts';
-import { errorCode, type Http2Error, malformedRequest } from '../frames/frame.ts';
+import { errorCode, malformedRequest } from '../frames/frame.ts';
 import type { FrameOutput, WaitingStream } from '../frames/frame-output.ts';
 import { checkTrailers, type RequestHead, responseBlock, statusLine } from '../frames/message-heads.ts';
 import { ReceivingStream } from '../frames/session-receiver.ts';
@@ -360,18 +360,16 @@ export class ServerStream extends ReceivingStream implements WaitingStream, Hold
     this.receiveEnd();
   }
 
-  protected malformed(reason: string, code?: number): Http2Error {
-    return malformedRequest(reason, code);
+  protected malformed(_reason: string, code: number = errorCode.protocolError): void {
+    this.reset(code);
   }
 
-  override receiveData(piece: Uint8Array): void {
-    super.receiveData(piece);
+  protected takeContent(piece: Uint8Array): void {
     this.#received.receive(piece);
     this.#connection.contentReceived(this.#received);
   }
 
-  receiveEnd(): void {
-    this.checkLength();
+  protected takeEnd(): void {
     this.isReceived = true;
     this.#received.receiveEnd();
     this.#connection.contentReceived(this.#received);

@@ -2,7 +2,7 @@ import type { TLSSocket } from 'node:tls';
 import { type Dispatcher, Pool } from 'undici';
 import { allHeaders, type RawHeaders } from '../../apimachinery/raw-headers.ts';
 import type { ResponseSource, StreamListener } from '../../http2/client/client-stream.ts';
-import { inertController } from '../../http2/client/dispatched-request.ts';
+import { DispatchedRequest } from '../../http2/client/dispatched-request.ts';
 import { requestLines } from '../../http2/fields/header-fields.ts';
 import type { HeldBytes } from '../../http2/sockets/held-bytes.ts';
 import { TransportError } from '../../request/destination.ts';
@@ -282,7 +282,7 @@ export class Http1Pool extends Pool {
     const isClients = 'held' in handler && handler.held !== undefined;
     const begin = (): void => {
       if (isClients && this.#isFull)
-        handler.onResponseError?.(inertController, new Error(tooManyConnections));
+        new DispatchedRequest(options, handler).fail(new Error(tooManyConnections), true);
       else super.dispatch(request, handler);
     };
     if (isClients) this.#waiting.push(begin);
