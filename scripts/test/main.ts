@@ -20,8 +20,8 @@ const mostFilesPerProcess = 15;
 /** What has a process of its own: it measures the memory of its process, or builds a Worker in a hook. */
 const ownProcess =
   /^test\/(?:worker\/.*|faults\/server-faults|security\/(?:.*-floods|http2-reset-uploads|overload|snapshot-push))\.test\.ts$/;
-/** One more than there are cores: suites wait as well as compute. */
-const runsAtOnce = availableParallelism() + 1;
+/** Two more than there are cores: suites wait as long as they compute. */
+const runsAtOnce = availableParallelism() + 2;
 
 const root = join(import.meta.dirname, '..', '..');
 const { values, positionals: wanted } = parseArgs({
