@@ -4,8 +4,7 @@ import { backOffDelay, type Clock } from '../runtime/time.ts';
 import { setsText } from '../snapshot/format/packed-snapshot.ts';
 import type { Snapshot } from '../snapshot/format/schema.ts';
 import type { HeldSnapshot } from '../snapshot/receiving/snapshot-endpoint.ts';
-import { partsOfSealed, sealedDigest } from '../snapshot/signing/open-sealed.ts';
-import { type SigningKey, sealSnapshot } from '../snapshot/signing/seal.ts';
+import { type SigningKey, sealChecked } from '../snapshot/signing/seal.ts';
 import type { SyncObserver } from './sync-server.ts';
 import type { SyncTiming } from './timing.ts';
 
@@ -23,20 +22,20 @@ export interface SealedDelivery {
   readonly held: HeldSnapshot;
 }
 
-/** @throws {SnapshotError} for a snapshot that every receiver would refuse */
+/** @throws {SnapshotError} for a snapshot that is too large for every receiver */
 export async function sealDelivery(
   snapshot: Snapshot,
   key: SigningKey | undefined,
   before?: Delivery,
 ): Promise<Delivery> {
   if (key === undefined) return { snapshot, sealed: undefined };
-  const sealed = await sealSnapshot(snapshot, key);
-  const held = { digest: await sealedDigest(sealed), createdAt: Date.parse(snapshot.metadata.createdAt) };
+  const { jws, sets, digest } = await sealChecked(snapshot, key);
+  const held = { digest, createdAt: Date.parse(snapshot.metadata.createdAt) };
   const change = before?.sealed && {
     from: before.sealed.held.digest,
-    snapshot: `${partsOfSealed(sealed).jws}\n${await setsText(snapshot.servedSets, before.snapshot.servedSets)}`,
+    snapshot: `${jws}\n${await setsText(snapshot.servedSets, before.snapshot.servedSets)}`,
   };
-  return { snapshot, sealed: { snapshot: sealed, change, held } };
+  return { snapshot, sealed: { snapshot: `${jws}\n${sets}`, change, held } };
 }
 
 export type DeliveryResult =

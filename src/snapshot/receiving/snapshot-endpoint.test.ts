@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { at, minute, noon, receiverWith, sealed } from '../../../test/support/snapshot-receiver.ts';
-import { sealedDigest } from '../signing/open-sealed.ts';
+import { at, keys, minute, noon, receiverWith, sealed } from '../../../test/support/snapshot-receiver.ts';
+import { openSnapshot } from '../signing/open-sealed.ts';
 import { entityTagOf, getSnapshot, parseEntityTag, sealedMediaType } from './snapshot-endpoint.ts';
 
 test('the tag of a sealed snapshot tells content and lifetime, and changes with a renewal', async () => {
   const { receiver, clock } = receiverWith();
   const jws = await sealed(1);
   await receiver.accept(jws);
-  const digest = await sealedDigest(jws);
+  const { digest } = await openSnapshot(jws, keys);
   const tag = async () => (await getSnapshot(sealedMediaType, receiver)).headers.get('etag') ?? '';
   assert.deepEqual(parseEntityTag(await tag()), { digest, createdAt: noon });
   clock.now = noon + 2 * minute;

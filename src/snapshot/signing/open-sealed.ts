@@ -68,7 +68,8 @@ export function partsOfSealed(sealed: string): { readonly jws: string; readonly 
 /** In canonical JSON, as `sealSnapshot` writes it. Inside of a text its quotes would be escaped, and nothing else has the key. */
 const timeOfMaking = /"createdAt":"([^"]*)"/;
 
-function contentDigest(text: string): Promise<string> {
+/** `OpenedSnapshot.digest` of what is signed. */
+export function contentDigest(text: string): Promise<string> {
   return sha256Digest(new TextEncoder().encode(text.replace(timeOfMaking, '')));
 }
 
@@ -149,16 +150,6 @@ export async function verifySealed(
 function requireLength(text: string, { subject, limit }: SealRules): void {
   if (text.length <= limit) return;
   throw new SnapshotError('TooLarge', `${subject} is larger than ${limit} characters.`);
-}
-
-/**
- * `OpenedSnapshot.digest` of a sealed snapshot. Checks nothing: for the one who sealed it.
- * @throws {TypeError} when it is no compact JWS.
- */
-export async function sealedDigest(sealed: string): Promise<string> {
-  const { jws } = partsOfSealed(sealed);
-  if (!isCompactJws(jws)) throw new TypeError('This is not a compact JWS.');
-  return contentDigest(utf8.decode(decodeBase64url(jws.split('.')[1] ?? '')));
 }
 
 /** Three parts, none of them empty, by looking for dots: splitting a hostile text could make millions of parts. */

@@ -5,8 +5,15 @@ import { base64url, CompactSign, compactVerify, exportSPKI, importJWK } from 'jo
 import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
 import { SnapshotError, type SnapshotErrorCode } from '../format/snapshot-error.ts';
 import { type PinnedKeySet, parseSnapshotKeys } from './keys.ts';
-import { openSnapshot, sealedDigest, sealedSnapshotType } from './open-sealed.ts';
-import { generateSigningKey, loadSigningKey, sealSnapshot, signingKeyOf, signPayload } from './seal.ts';
+import { openSnapshot, sealedSnapshotType } from './open-sealed.ts';
+import {
+  generateSigningKey,
+  loadSigningKey,
+  sealChecked,
+  sealSnapshot,
+  signingKeyOf,
+  signPayload,
+} from './seal.ts';
 
 const edwards = await generateSigningKey('EdDSA');
 const ecdsa = await generateSigningKey('ES256');
@@ -39,18 +46,18 @@ function encoded(value: unknown): string {
 
 test('what is sealed with either algorithm opens as it was', async () => {
   for (const { kid, privateJwk } of [edwards, ecdsa]) {
-    const bytes = await sealSnapshot(snapshot, signingKeyOf(privateJwk));
-    const opened = await openSnapshot(bytes, keys);
+    const key = signingKeyOf(privateJwk);
+    const opened = await openSnapshot(await sealSnapshot(snapshot, key), keys);
     assert.deepEqual(opened.snapshot, snapshot);
     assert.equal(opened.kid, kid);
-    assert.equal(opened.digest, await sealedDigest(bytes));
+    assert.equal(opened.digest, (await sealChecked(snapshot, key)).digest);
   }
 });
 
 test('the digest is that of all that is signed but the time of making', async () => {
   const digestOf = (changes: object, servers = snapshot.servers) =>
-    sealSnapshot({ ...snapshot, servers, metadata: { ...snapshot.metadata, ...changes } }, signingKey).then(
-      sealedDigest,
+    sealChecked({ ...snapshot, servers, metadata: { ...snapshot.metadata, ...changes } }, signingKey).then(
+      ({ digest }) => digest,
     );
   const own = await digestOf({});
   assert.equal(await digestOf({ createdAt: '2031-01-01T00:00:00Z' }), own);

@@ -15,7 +15,7 @@ import { parseSnapshot } from '../format/parse-snapshot.ts';
 import type { Snapshot } from '../format/schema.ts';
 import { invalid, SnapshotError } from '../format/snapshot-error.ts';
 import { type PinnedKeySet, parseSnapshotKeys, type SnapshotAlgorithm, snapshotAlgorithms } from './keys.ts';
-import { sealedSnapshotType } from './open-sealed.ts';
+import { contentDigest, sealedSnapshotType } from './open-sealed.ts';
 
 /**
  * Seals a snapshot: a compact JWS of it without its sets, and the sets on a line of their own behind it. What is signed names
@@ -34,14 +34,24 @@ import { sealedSnapshotType } from './open-sealed.ts';
 export async function sealSnapshot(given: Snapshot, key: SigningKey): Promise<string> {
   const parsed = await parseSnapshot(given);
   if (!parsed.ok) throw invalid(parsed.issues);
-  const { snapshot } = parsed;
+  const { jws, sets } = await sealChecked(parsed.snapshot, key);
+  return `${jws}\n${sets}`;
+}
+
+/**
+ * Seals a snapshot that `parseSnapshot` has returned.
+ *
+ * @returns the two lines, and the digest that a receiver knows it by (`OpenedSnapshot.digest`)
+ * @throws {SnapshotError} `TooLarge`
+ */
+export async function sealChecked(snapshot: Snapshot, key: SigningKey) {
   const head = await headText(snapshot);
   const sets = await setsText(snapshot.servedSets);
   // Both are ASCII.
   if (Math.max(head.length, sets.length) > snapshotLimits.bytes) {
     throw new SnapshotError('TooLarge', `The snapshot is larger than ${snapshotLimits.bytes} bytes.`);
   }
-  return `${await signPayload(head, sealedSnapshotType, key)}\n${sets}`;
+  return { jws: await signPayload(head, sealedSnapshotType, key), sets, digest: await contentDigest(head) };
 }
 
 /** A private key: the sync job signs snapshots with it, an edge router assertions. */
