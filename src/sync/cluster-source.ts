@@ -115,8 +115,7 @@ export function createClusterSource(options: ClusterSourceOptions) {
   }
 
   return {
-    /** Whether there may be other servers than those that are listed by hand. */
-    findsServers: finding !== undefined,
+    isListed: (id: string): boolean => listed.some((server) => server.id === id),
     /** Watches until `signal` aborts. Never rejects. Once only. @param onChange called when a look would show something else */
     async run(signal: AbortSignal, onChange = () => {}): Promise<void> {
       running = signal;

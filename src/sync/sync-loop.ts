@@ -300,9 +300,8 @@ async function oneRound(context: RoundContext, signal: AbortSignal): Promise<Rou
   try {
     await clusterSource.ready(either);
     const first = await runRound(context, previous, undefined, true, signal);
-    const found = first.servers.filter(({ addressSource }) => addressSource !== 'listed');
-    const isAllRead = found.every(({ id }) => first.readings.get(id)?.ok === true);
-    if (!clusterSource.findsServers || isAllRead) return first;
+    const found = first.servers.filter(({ id }) => !clusterSource.isListed(id));
+    if (found.every(({ id }) => first.readings.get(id)?.ok === true)) return first;
     // A server that nothing names departs only after a failed read: the second round uses the readings of the first.
     return await runRound(context, previous, undefined, true, signal);
   } finally {

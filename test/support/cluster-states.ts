@@ -64,7 +64,7 @@ export function placesOf({ servers }: ClusterState): string[] {
 export function clusterOf(servers: readonly SyncServer[]): ClusterSource {
   const objects = { apiServices: undefined, customResourceGroups: undefined };
   return {
-    findsServers: false,
+    isListed: () => true,
     run: async () => {},
     ready: async () => {},
     look: () => ({
