@@ -63,13 +63,13 @@ export async function readServer(
     return await withReadTimeout(readTimeout, signal, async (deadline) => {
       // Half the time, so that a hanging index delays nothing else.
       const index = readOpenApiIndex(documents, readTimeout / 2, deadline);
-      const [set, openApi, reported] = await Promise.all([
+      const [{ set, resourceLists }, openApi, reported] = await Promise.all([
         readSet({ documents, concurrentDocuments, index, signal: deadline }),
         index,
         readVersion(documents, readTimeout / 2, deadline),
       ]);
       const { version } = reported;
-      const complete = await hashReader?.read({ documents, set, version, signal: deadline });
+      const complete = await hashReader?.read({ documents, set, resourceLists, version, signal: deadline });
       return { ok: true, set: complete ?? set, openApi, ...reported };
     });
   } catch (error) {
@@ -86,13 +86,18 @@ interface SetRequest {
   readonly signal: AbortSignal;
 }
 
+interface ReadSet {
+  readonly set: ServedSet;
+  readonly resourceLists?: ReadonlyMap<string, Classic<'APIResourceList'>>;
+}
+
 /** What documents said, by `/api` and `/apis`: most never change, and servers of one version give the same ones. */
 const readBefore = new WeakMap<ServerDocument, WeakMap<ServerDocument, Promise<ServedSet | undefined>>>();
 const indexReadBefore = new WeakMap<ServerDocument, Promise<OpenApiReading>>();
 
 const aggregatedDocument = v.object({ kind: v.literal('APIGroupDiscoveryList') });
 
-async function readSet(request: SetRequest): Promise<ServedSet> {
+async function readSet(request: SetRequest): Promise<ReadSet> {
   const { documents, signal } = request;
   const [api, apis] = await Promise.all([
     documents.get('/api', ownDiscoveryAccept, signal),
@@ -102,7 +107,10 @@ async function readSet(request: SetRequest): Promise<ServedSet> {
   readBefore.set(api, readWith);
   const reading = readWith.get(apis) ?? aggregatedSet(api, apis);
   readWith.set(apis, reading);
-  return (await reading) ?? acceptableSet(await readClassic(request), createTimeSlice());
+  const set = await reading;
+  if (set !== undefined) return { set };
+  const { groups, resourceLists } = await readClassic(request);
+  return { set: await acceptableSet(groups, createTimeSlice()), resourceLists };
 }
 
 /** @returns `undefined` where a document is not in aggregated form @throws {ReadError | DiscoveryDocumentError} */
@@ -204,12 +212,10 @@ async function readVersion(
  * @throws {ReadError | DiscoveryDocumentError} on any error, also of the index. A listed group version with the server's
  *   own 404 is not served, which is no error; any other failure is one.
  */
-async function readClassic({
-  documents,
-  concurrentDocuments,
-  index,
-  signal,
-}: SetRequest): Promise<APIGroupDiscovery[]> {
+async function readClassic({ documents, concurrentDocuments, index, signal }: SetRequest): Promise<{
+  readonly groups: APIGroupDiscovery[];
+  readonly resourceLists: ReadonlyMap<string, Classic<'APIResourceList'>>;
+}> {
   const [api, apis, openApi] = await Promise.all([
     getJson(documents, '/api', signal),
     getJson(documents, '/apis', signal),
@@ -243,7 +249,10 @@ async function readClassic({
   );
   await throwOwnFailure(documents, failures, signal);
   const unavailable = new Set(failures.keys());
-  return groupsFromClassic({ apiVersions, apiGroupList, apiResourceLists, unavailable });
+  return {
+    groups: groupsFromClassic({ apiVersions, apiGroupList, apiResourceLists, unavailable }),
+    resourceLists: apiResourceLists,
+  };
 }
 
 /**

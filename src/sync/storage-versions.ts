@@ -238,6 +238,8 @@ type StorageVersionHashes = NonNullable<ServedSet['storageVersionHashes']>;
 interface HashesRequest {
   readonly documents: ServerDocuments;
   readonly set: ServedSet;
+  /** Those that classic discovery was read from: they have the hashes. */
+  readonly resourceLists: ReadonlyMap<string, Classic<'APIResourceList'>> | undefined;
   readonly version: string | undefined;
   readonly signal: AbortSignal;
 }
@@ -279,7 +281,7 @@ export function createStorageVersionHashReader(
      * The set with its hashes: the same object while nothing changes. Never rejects: hashes do not decide where requests go.
      * One that cannot be read stays as last known.
      */
-    async read({ documents, set, version, signal }: HashesRequest): Promise<ServedSet> {
+    async read({ documents, set, resourceLists, version, signal }: HashesRequest): Promise<ServedSet> {
       const now = clock.monotonic();
       const isOther = version !== knownVersion;
       // Another version may store at others: what is not known of it is not taken to be as before.
@@ -298,7 +300,8 @@ export function createStorageVersionHashReader(
           key: groupVersion,
           token: textOf(resources),
           read: async (deadline: AbortSignal) => {
-            const list = await readResourceList(documents, groupVersion, deadline);
+            const known = resourceLists?.get(groupVersion);
+            const list = known ?? (await readResourceList(documents, groupVersion, deadline));
             if (list !== undefined) return hashesOf(group, list);
             throw new ReadError('UnexpectedStatus', `${groupVersion} is not served`);
           },
