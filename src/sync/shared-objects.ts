@@ -31,7 +31,7 @@ export function apiServicesOf(parsed: readonly SnapshotApiService[]): readonly S
 }
 
 /**
- * Sorted by name, each once. Without those that routers would refuse, and a snapshot with them: API servers
+ * Sorted by group and version, each once. Without those that routers would refuse, and a snapshot with them: API servers
  * take none that does not meet upstream's validation.
  */
 function acceptable<Item extends GroupAndVersion>(
@@ -40,7 +40,7 @@ function acceptable<Item extends GroupAndVersion>(
 ): readonly Item[] {
   const kept = items.filter((item) => v.is(schema, item));
   const byName = new Map(kept.map((item) => [groupVersionString(item.group, item.version), item]));
-  return [...byName].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, item]) => item);
+  return [...byName.values()].sort(byGroupAndVersion);
 }
 
 export function parseApiService(object: unknown): SnapshotApiService {
@@ -52,6 +52,12 @@ export function parseApiService(object: unknown): SnapshotApiService {
   // kube-aggregator sends no request to a service whose Available condition is missing or not True (handler_proxy.go).
   const available = status.conditions.some(({ type, status }) => type === 'Available' && status === 'True');
   return { group, version, service: { namespace, name }, available };
+}
+
+function byGroupAndVersion(one: GroupAndVersion, other: GroupAndVersion): number {
+  if (one.group !== other.group) return one.group < other.group ? -1 : 1;
+  if (one.version === other.version) return 0;
+  return one.version < other.version ? -1 : 1;
 }
 
 export const customResourceDefinitionsPath = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
