@@ -53,7 +53,7 @@ export function largeCluster(resourceCount: number) {
           address: addresses.get(id) ?? `10.0.${index}.1:6443`,
         })),
         readings: read,
-        clusterObjects: { apiServices: [], customResourceGroups },
+        clusterObjects: { apiServices: [], customResourceGroups, warnings: [] },
         schemas: new Map([...read].map(([id, reading]) => [id, schemasOf(reading)])),
         previous,
         now: Date.now(),

@@ -9,8 +9,8 @@ import { buildSnapshot, nextGeneration, type SnapshotInput } from './build-snaps
 import type { ServerReading } from './sync-server.ts';
 
 const now = Date.UTC(2026, 0, 31, 12, 0, 0);
-const unknownObjects = { apiServices: undefined, customResourceGroups: undefined };
-const noObjects = { apiServices: [], customResourceGroups: [] };
+const unknownObjects = { apiServices: undefined, customResourceGroups: undefined, warnings: [] };
+const noObjects = { apiServices: [], customResourceGroups: [], warnings: [] };
 const failed: ServerReading = { ok: false, code: 'Unreachable', reason: 'connection refused' };
 
 function reading(
@@ -128,6 +128,7 @@ test('APIServices and custom resources that cannot be read stay as they were', a
   const clusterObjects = {
     apiServices: [{ group: 'apps', version: 'v1', available: true }],
     customResourceGroups: [{ group: 'example.com', version: 'v1' }],
+    warnings: [],
   };
   const previous = await snapshotOf({ a: pods }, { clusterObjects });
   const next = await build({ a: pods }, { previous, clusterObjects: unknownObjects });
@@ -161,6 +162,7 @@ test('group versions of extension servers and custom resources belong to no serv
       clusterObjects: {
         apiServices: [{ group: 'metrics.k8s.io', version: 'v1beta1', service, available: true }],
         customResourceGroups: [{ group: 'example.com', version: 'v1' }],
+        warnings: [],
       },
     },
   );

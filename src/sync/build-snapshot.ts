@@ -63,7 +63,7 @@ export interface SnapshotOutput {
  */
 export async function buildSnapshot(input: SnapshotInput): Promise<SnapshotOutput> {
   const { previous, clusterObjects, now } = input;
-  const warnings: string[] = [];
+  const warnings: string[] = [...clusterObjects.warnings];
   const apiServices = clusterObjects.apiServices ?? previous?.apiServices ?? [];
   const customResourceGroups = clusterObjects.customResourceGroups ?? previous?.customResourceGroups ?? [];
   const shared = sharedGroupVersions(apiServices, customResourceGroups);

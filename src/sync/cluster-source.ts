@@ -115,7 +115,7 @@ export function createClusterSource(options: ClusterSourceOptions) {
   }
 
   return {
-    isListed: (id: string): boolean => listed.some((server) => server.id === id),
+    listed,
     /** Watches until `signal` aborts. Never rejects. Once only. @param onChange called when a look would show something else */
     async run(signal: AbortSignal, onChange = () => {}): Promise<void> {
       running = signal;
@@ -156,7 +156,8 @@ export function createClusterSource(options: ClusterSourceOptions) {
       });
       found = state.servers;
       const customResources = definitions.items();
-      const services = apiServices.items();
+      const parsedServices = apiServices.items();
+      const services = parsedServices && apiServicesOf(parsedServices);
       const servers = found.map((server) => ({
         ...server,
         documents: options.documentsOf(server) ?? withoutAddress,
@@ -165,8 +166,9 @@ export function createClusterSource(options: ClusterSourceOptions) {
       return {
         servers,
         objects: {
-          apiServices: services && apiServicesOf(services),
+          apiServices: services?.apiServices,
           customResourceGroups: customResources && customResourceGroupsOf(customResources),
+          warnings: services?.warnings ?? [],
         },
         storageVersions: served,
         decodableVersions: decodableByStorageVersions(entries),

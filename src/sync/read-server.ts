@@ -46,6 +46,8 @@ import { defaultTiming, type SyncTiming } from './timing.ts';
 interface ReadServerOptions {
   readonly signal?: AbortSignal;
   readonly timing?: Partial<Pick<SyncTiming, 'readTimeout' | 'concurrentDocuments'>>;
+  /** Group versions (`batch/v1`) of the last reading; read even if classic discovery does not list them. */
+  readonly knownGroupVersions?: readonly string[];
   /** Reads the versions that the server stores at. Default: the set does not have them. */
   readonly hashReader?: StorageVersionHashReader;
 }
@@ -56,15 +58,16 @@ interface ReadServerOptions {
  */
 export async function readServer(
   documents: ServerDocuments,
-  { signal, timing, hashReader }: ReadServerOptions = {},
+  { signal, timing, knownGroupVersions = [], hashReader }: ReadServerOptions = {},
 ): Promise<ServerReading> {
   const { readTimeout, concurrentDocuments } = { ...defaultTiming, ...timing };
   try {
     return await withReadTimeout(readTimeout, signal, async (deadline) => {
       // Half the time, so that a hanging index delays nothing else.
       const index = readOpenApiIndex(documents, readTimeout / 2, deadline);
+      const request = { documents, concurrentDocuments, knownGroupVersions, index, signal: deadline };
       const [{ set, resourceLists }, openApi, reported] = await Promise.all([
-        readSet({ documents, concurrentDocuments, index, signal: deadline }),
+        readSet(request),
         index,
         readVersion(documents, readTimeout / 2, deadline),
       ]);
@@ -82,6 +85,7 @@ export async function readServer(
 interface SetRequest {
   readonly documents: ServerDocuments;
   readonly concurrentDocuments: number;
+  readonly knownGroupVersions: readonly string[];
   readonly index: Promise<OpenApiReading>;
   readonly signal: AbortSignal;
 }
@@ -207,12 +211,18 @@ async function readVersion(
  * `/apis` can also lack group versions that this server has. A newer server that starts removes the APIServices of group
  * versions that it does not serve itself (kube-aggregator's autoregister controller, seen with 1.33 beside 1.25). The
  * older server makes its own only at its start, and continues to serve them unlisted. So the group versions of the
- * server's OpenAPI v3 index are read too.
+ * server's OpenAPI v3 index are read too, and those of the last reading, in case the index cannot be read.
  *
- * @throws {ReadError | DiscoveryDocumentError} on any error, also of the index. A listed group version with the server's
- *   own 404 is not served, which is no error; any other failure is one.
+ * @throws {ReadError | DiscoveryDocumentError} on any error. A listed group version with the server's own 404 is not
+ *   served, which is no error; any other failure is one.
  */
-async function readClassic({ documents, concurrentDocuments, index, signal }: SetRequest): Promise<{
+async function readClassic({
+  documents,
+  concurrentDocuments,
+  knownGroupVersions,
+  index,
+  signal,
+}: SetRequest): Promise<{
   readonly groups: APIGroupDiscovery[];
   readonly resourceLists: ReadonlyMap<string, Classic<'APIResourceList'>>;
 }> {
@@ -221,11 +231,11 @@ async function readClassic({ documents, concurrentDocuments, index, signal }: Se
     getJson(documents, '/apis', signal),
     index,
   ]);
-  if (openApi.kind === 'failed') {
-    throw new ReadError('Unreachable', `without its OpenAPI v3 index it may serve more: ${openApi.reason}`);
-  }
   const apiVersions = parseClassic('APIVersions', api);
-  const apiGroupList = withGroupVersions(parseClassic('APIGroupList', apis), indexedGroupVersions(openApi));
+  const apiGroupList = withGroupVersions(parseClassic('APIGroupList', apis), [
+    ...indexedGroupVersions(openApi),
+    ...knownGroupVersions,
+  ]);
   const listed = new Set([
     ...apiVersions.versions,
     ...apiGroupList.groups.flatMap(({ name, versions }) =>
@@ -268,7 +278,7 @@ async function throwOwnFailure(
 ): Promise<void> {
   if (failures.size === 0) return;
   const services = await listObjects(documents, apiServicesPath, signal)
-    .then((list) => apiServicesOf(list?.items.map(parseApiService) ?? []))
+    .then((list) => apiServicesOf(list?.items.map(parseApiService) ?? []).apiServices)
     .catch(() => []);
   const extensions = sharedGroupVersions(services, []);
   for (const [groupVersion, error] of failures) {

@@ -4,6 +4,7 @@ import { readServer } from './read-server.ts';
 import { withReadTimeout } from './server-documents.ts';
 import { createStorageVersionHashReader, type StorageVersionHashReader } from './storage-versions.ts';
 import {
+  groupVersionsOf,
   lastKnown,
   type SeenStart,
   type ServerReading,
@@ -28,6 +29,8 @@ interface ReaderState {
   underWay: Promise<void> | undefined;
   drop: AbortController;
   failures: number;
+  /** Those of the last successful reading, at first of an earlier run. */
+  knownGroupVersions: readonly string[];
   readonly hashReader: StorageVersionHashReader;
   /** By the monotonic clock, so that a clock that is set back delays no read. */
   dueAt: number;
@@ -77,6 +80,7 @@ export function createServerReaders(options: ServerReadersOptions) {
       underWay: undefined,
       drop: new AbortController(),
       failures: 0,
+      knownGroupVersions: groupVersionsOf(previous?.set ?? {}),
       hashReader: createStorageVersionHashReader(clock, previous, timing.concurrentDocuments),
       dueAt: -Infinity,
       lost: undefined,
@@ -120,7 +124,8 @@ export function createServerReaders(options: ServerReadersOptions) {
   }
 
   function readDocuments(state: ReaderState, signal: AbortSignal): Promise<ServerReading> {
-    return readServer(state.server.documents, { signal, timing, hashReader: state.hashReader });
+    const { server, knownGroupVersions, hashReader } = state;
+    return readServer(server.documents, { signal, timing, knownGroupVersions, hashReader });
   }
 
   /**
@@ -171,8 +176,10 @@ export function createServerReaders(options: ServerReadersOptions) {
       if (state.lost === undefined && isOtherProcess) {
         state.start = { lostAt: notReadyAt ?? askedAt, notReadyAt, readyAt: clock.now() };
       }
+      const knownGroupVersions = groupVersionsOf(reading.set);
       const dueAt = clock.monotonic();
-      Object.assign(state, { lost: undefined, early: undefined, failures: 0, dueAt, notReadyAt: askedAt });
+      Object.assign(state, { lost: undefined, early: undefined, knownGroupVersions, failures: 0, dueAt });
+      state.notReadyAt = askedAt;
       return;
     }
     if (state.lost === undefined) Object.assign(state, { lost: lostNow(false), start: undefined });

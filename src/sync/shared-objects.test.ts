@@ -7,6 +7,7 @@ import {
   parseApiService,
   parseCustomResourceDefinition,
 } from './shared-objects.ts';
+import { groupVersionsOf } from './sync-server.ts';
 
 const service = { namespace: 'kube-system', name: 'metrics-server' };
 
@@ -24,24 +25,24 @@ test('an APIService is available only by a True condition', () => {
     [conditions('Available', 'Unknown'), false],
     [conditions('Other', 'True'), false],
   ] as const) {
-    assert.deepEqual(servicesOf({ spec, status }), [
-      { group: 'metrics.k8s.io', version: 'v1beta1', service, available },
-    ]);
+    const { apiServices, warnings } = servicesOf({ spec, status });
+    assert.deepEqual(warnings, []);
+    assert.deepEqual(apiServices, [{ group: 'metrics.k8s.io', version: 'v1beta1', service, available }]);
   }
 });
 
 test('an APIService without a service is local and always available', () => {
-  assert.deepEqual(servicesOf({ spec: { version: 'v1', service: null } }), [
-    { group: '', version: 'v1', available: true },
-  ]);
+  const { apiServices } = servicesOf({ spec: { version: 'v1', service: null } });
+  assert.deepEqual(apiServices, [{ group: '', version: 'v1', available: true }]);
 });
 
 test('an APIService that routers would refuse is left out, and the others are kept', () => {
-  const apiServices = servicesOf(
+  const { apiServices, warnings } = servicesOf(
     { spec: { group: 'odd.example.com', version: 'v1', service: { namespace: 'No Namespace', name: 'x' } } },
     { spec: { group: 'apps', version: 'v1' } },
   );
   assert.deepEqual(apiServices, [{ group: 'apps', version: 'v1', available: true }]);
+  assert.match(warnings.join(), /v1\.odd\.example\.com" is left out/);
 });
 
 test('every version of a CustomResourceDefinition counts, each group version once', () => {
@@ -85,4 +86,13 @@ test('group versions that are not listed come behind those that are, each once',
       ],
     },
   );
+});
+
+test('the group versions of a served set, without the legacy group', () => {
+  const discovery = [
+    { metadata: {}, versions: [{ version: 'v1' }] },
+    { metadata: { name: 'batch' }, versions: [{ version: 'v1' }, { version: 'v1beta1' }] },
+  ];
+  assert.deepEqual(groupVersionsOf({ discovery }), ['batch/v1', 'batch/v1beta1']);
+  assert.deepEqual(groupVersionsOf({}), []);
 });

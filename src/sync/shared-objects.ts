@@ -1,6 +1,7 @@
 import * as v from 'valibot';
 import { groupVersionString, parseStorageVersionName } from '../apimachinery/group-version.ts';
 import { createTimeSlice } from '../runtime/time.ts';
+import { quoted } from '../runtime/validation.ts';
 import type { ServedSet, Snapshot, SnapshotApiService } from '../snapshot/format/schema.ts';
 import { customResourceGroup, apiService as snapshotApiService } from '../snapshot/format/schema.ts';
 import { checkedDocument } from './server-documents.ts';
@@ -9,6 +10,7 @@ import { checkedDocument } from './server-documents.ts';
 export interface ClusterObjects {
   readonly apiServices: readonly SnapshotApiService[] | undefined;
   readonly customResourceGroups: readonly GroupAndVersion[] | undefined;
+  readonly warnings: readonly string[];
 }
 
 export const apiServicesPath = '/apis/apiregistration.k8s.io/v1/apiservices';
@@ -26,21 +28,20 @@ const apiService = v.object({
   ),
 });
 
-export function apiServicesOf(parsed: readonly SnapshotApiService[]): readonly SnapshotApiService[] {
-  return acceptable(snapshotApiService, parsed);
-}
-
 /**
- * Sorted by group and version, each once. Without those that routers would refuse, and a snapshot with them: API servers
- * take none that does not meet upstream's validation.
+ * Sorted by group and version, each once (upstream requires that the name says both). Without those that routers would
+ * refuse, and with a warning about each: one invalid APIService would block all updates.
  */
-function acceptable<Item extends GroupAndVersion>(
-  schema: v.GenericSchema,
-  items: readonly Item[],
-): readonly Item[] {
-  const kept = items.filter((item) => v.is(schema, item));
-  const byName = new Map(kept.map((item) => [groupVersionString(item.group, item.version), item]));
-  return [...byName.values()].sort(byGroupAndVersion);
+export function apiServicesOf(parsed: readonly SnapshotApiService[]) {
+  const byName = new Map<string, SnapshotApiService>();
+  const warnings: string[] = [];
+  for (const service of parsed) {
+    const name = `${service.version}.${service.group}`;
+    if (!v.is(snapshotApiService, service)) {
+      warnings.push(`APIService ${quoted(name)} is left out: its spec does not meet upstream's validation`);
+    } else if (!byName.has(name)) byName.set(name, service);
+  }
+  return { apiServices: [...byName.values()].sort(byGroupAndVersion), warnings };
 }
 
 export function parseApiService(object: unknown): SnapshotApiService {
@@ -77,8 +78,13 @@ export function parseCustomResourceDefinition(object: unknown): readonly GroupAn
   return spec.versions.map(({ name }) => ({ group: spec.group, version: name }));
 }
 
+/** Those that a snapshot can hold, sorted, each once. */
 export function customResourceGroupsOf(definitions: readonly (readonly GroupAndVersion[])[]) {
-  return acceptable(customResourceGroup, definitions.flat());
+  const groupVersions = definitions.flat().filter((groupVersion) => v.is(customResourceGroup, groupVersion));
+  const byName = new Map(
+    groupVersions.map((each) => [groupVersionString(each.group, each.version), each] as const),
+  );
+  return [...byName.values()].sort(byGroupAndVersion);
 }
 
 /**

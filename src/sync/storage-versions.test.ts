@@ -310,7 +310,7 @@ test('documents that have not changed since an earlier run are not read', async 
   const { snapshot } = await buildSnapshot({
     servers: [{ id: 'a' }],
     readings,
-    clusterObjects: { apiServices: [], customResourceGroups: [] },
+    clusterObjects: { apiServices: [], customResourceGroups: [], warnings: [] },
     now: Date.UTC(2026, 0, 31),
   });
   const next = createServerReaders({ ...options, previous: snapshot });
@@ -336,7 +336,7 @@ test('an invalid hash is in no snapshot', async () => {
   const { snapshot } = await buildSnapshot({
     servers: [{ id: 'a' }],
     readings: new Map([['a', reading]]),
-    clusterObjects: { apiServices: [], customResourceGroups: [] },
+    clusterObjects: { apiServices: [], customResourceGroups: [], warnings: [] },
     now: Date.UTC(2026, 0, 31),
   });
   assert.deepEqual(Object.values(snapshot?.servedSets ?? {})[0]?.storageVersionHashes, {});

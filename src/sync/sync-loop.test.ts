@@ -7,11 +7,12 @@ import {
   classicResponses,
   type FakeServer,
   fakeServer,
+  jsonDocument,
   plainNotFound,
   refusesConnections,
 } from '../../test/support/fake-server-documents.ts';
 import { manualClock } from '../../test/support/manual-clock.ts';
-import { scriptedWatch } from '../../test/support/scripted-watch.ts';
+import { listResponse, scriptedWatch } from '../../test/support/scripted-watch.ts';
 import { silentLogger } from '../runtime/logger.ts';
 import { systemClock } from '../runtime/time.ts';
 import type { Snapshot } from '../snapshot/format/schema.ts';
@@ -337,4 +338,27 @@ test('custom resources stay known from one run to the next while no server that 
   const { snapshot, ok, warnings } = await runOnce({ clusterSource, previous, targets: [] }, signal);
   assert.deepEqual(snapshot?.customResourceGroups, [{ group: 'example.com', version: 'v1' }]);
   assert.deepEqual([ok, warnings], [true, []]);
+});
+
+test('an APIService that is left out is told of whatever else cannot be read, and once', async () => {
+  const services = '/apis/apiregistration.k8s.io/v1/apiservices';
+  const odd = { metadata: { name: 'odd' }, spec: { group: 'Odd Group', version: 'v1' } };
+  const documents = fakeServer(classicResponses({ v1: ['pods'] }));
+  const servers = [{ id: 'x', address: 'x:6443' }];
+  const forbidden = () => jsonDocument({ kind: 'Status', code: 403 }, 403);
+  const signal = new AbortController().signal;
+  const others = [forbidden, () => plainNotFound];
+  for (const other of others) {
+    const connection = scriptedWatch();
+    connection.list = (path) => (path.startsWith(services) ? listResponse([odd]) : other());
+    const clusterSource = createClusterSource({
+      connection,
+      documentsOf: () => documents,
+      finding: { servingNames: async () => [] },
+      listed: servers,
+      clock: systemClock,
+    });
+    const { warnings } = await runOnce({ clusterSource, targets: [] }, signal);
+    assert.equal(warnings.join('\n').split('is left out').length, 2, warnings.join('\n'));
+  }
 });

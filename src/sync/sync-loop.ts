@@ -133,8 +133,6 @@ export function createSyncLoop(given: SyncParts): SyncLoop {
       // In use before more is read: a server that starts changes dozens of objects, and their rounds would be in its way.
       await waitAtMost(attempted, longestDelivery, clock, signal);
     }
-    // The age of a snapshot says when the cluster was last read: a round that could read no server renews nothing.
-    await publication.keepInForce(lastReadAt === last.endedAt);
   }
 
   async function rounds(signal: AbortSignal): Promise<void> {
@@ -150,6 +148,10 @@ export function createSyncLoop(given: SyncParts): SyncLoop {
       } catch (error) {
         logger.error({ err: error }, 'A round failed');
       }
+      // The age of a snapshot says when the cluster was last read: a round that could read no server renews nothing.
+      await publication.keepInForce(lastReadAt === last?.endedAt).catch((error: unknown) => {
+        logger.error({ err: error }, 'The snapshot could not be renewed');
+      });
       // With jitter, sync jobs that started together do not send their requests together.
       const owedIn = isOwed ? timing.interval / 2 : Number.POSITIVE_INFINITY;
       const wanted = Math.min(pause() * (0.9 + 0.2 * clock.random()), owedIn);
@@ -225,7 +227,7 @@ export function createSyncLoop(given: SyncParts): SyncLoop {
       generation: publication.snapshot()?.metadata.generation,
       lastRoundAt: last?.endedAt,
       lastReadAt,
-      servers: (last?.outcome.servers ?? []).map(({ id, departedAt }) => {
+      servers: (last?.outcome.servers ?? options.clusterSource.listed).map(({ id, departedAt }) => {
         const failure = failureOf(last?.outcome, id);
         if (failure === undefined) return { id, failure, state: 'current' };
         if (!known()?.servers.some((server) => server.id === id)) return { id, failure, state: 'unknown' };
@@ -300,7 +302,7 @@ async function oneRound(context: RoundContext, signal: AbortSignal): Promise<Rou
   try {
     await clusterSource.ready(either);
     const first = await runRound(context, previous, undefined, true, signal);
-    const found = first.servers.filter(({ id }) => !clusterSource.isListed(id));
+    const found = first.servers.filter(({ id }) => !clusterSource.listed.some((server) => server.id === id));
     if (found.every(({ id }) => first.readings.get(id)?.ok === true)) return first;
     // A server that nothing names departs only after a failed read: the second round uses the readings of the first.
     return await runRound(context, previous, undefined, true, signal);

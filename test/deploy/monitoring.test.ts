@@ -5,9 +5,9 @@ import { join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
 import * as v from 'valibot';
 import { parse } from 'yaml';
+import { createSyncMetrics } from '../../src/cli/sync/process-endpoints.ts';
 import { metricCatalogue } from '../../src/node/metrics/catalogue.ts';
 import { processMetricNames } from '../../src/node/metrics/process-metrics.ts';
-import { createSyncMetrics } from '../../src/sync/node/process-endpoints.ts';
 
 /** Labels that Prometheus itself puts to what it scrapes. */
 const scrapeLabels = ['job', 'instance'];

@@ -62,9 +62,9 @@ export function placesOf({ servers }: ClusterState): string[] {
 
 /** A cluster of these servers, of which nothing else is known. */
 export function clusterOf(servers: readonly SyncServer[]): ClusterSource {
-  const objects = { apiServices: undefined, customResourceGroups: undefined };
+  const objects = { apiServices: undefined, customResourceGroups: undefined, warnings: [] };
   return {
-    isListed: () => true,
+    listed: servers,
     run: async () => {},
     ready: async () => {},
     look: () => ({

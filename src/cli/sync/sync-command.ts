@@ -121,7 +121,7 @@ function clusterFlag({ options: { kubernetes } }: LiveSync): string {
 /** With the process's own endpoints, opened before anything is asked: a kubelet probes from the start. */
 async function withEndpoints({ options, endpoints }: LiveSync, logger: Logger) {
   if (endpoints === undefined) return { options, onStart: () => {}, close: async () => {} };
-  const { createSyncMetrics, startProcessEndpoints } = await import('../../sync/node/process-endpoints.ts');
+  const { createSyncMetrics, startProcessEndpoints } = await import('./process-endpoints.ts');
   const metrics = createSyncMetrics();
   let loop: SyncLoop | undefined;
   const status = () => loop?.status();

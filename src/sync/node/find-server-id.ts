@@ -2,7 +2,13 @@ import type { ClusterAccessOptions, ServeConfig } from '../../node/configuration
 import { loadClusterAccess } from '../../node/credentials/cluster-access.ts';
 import { apiEndpointsPath, endpointServerId, parseApiEndpoints } from '../endpoints.ts';
 import { identityLeasePaths, parseIdentityLease } from '../leases.ts';
-import { listObjects, type ServerDocuments, withReadTimeout } from '../server-documents.ts';
+import {
+  listObjects,
+  ReadError,
+  type ServerDocuments,
+  withoutQuery,
+  withReadTimeout,
+} from '../server-documents.ts';
 import { ApiClient } from './api-client.ts';
 import type { LocalApiServer } from './run-sync.ts';
 
@@ -72,15 +78,19 @@ async function listed(
   path: string,
   signal: AbortSignal | undefined,
 ): Promise<readonly unknown[]> {
-  const list = () =>
-    withReadTimeout(listTimeout, signal, (deadline) => listObjects(connection, path, deadline));
+  const list = async () => {
+    const found = await withReadTimeout(listTimeout, signal, (deadline) =>
+      listObjects(connection, path, deadline),
+    );
+    if (found !== undefined) return found.items;
+    throw new ReadError('UnexpectedStatus', `${withoutQuery(path)} returned 404 instead of 200`);
+  };
   // A server that takes the connection and says nothing uses up the time: the second attempt asks another.
-  const found = await list().catch((reason: unknown) =>
+  return list().catch((reason: unknown) =>
     list().catch(() => {
       throw reason;
     }),
   );
-  return found?.items ?? [];
 }
 
 export function localApiServer({

@@ -174,11 +174,14 @@ export async function snapshotFromFolder(
   options: SnapshotFromFolderOptions = {},
 ): Promise<SyncOnceResult> {
   const entries = await readdir(folder, { withFileTypes: true });
-  const ids = entries.filter((entry) => entry.isDirectory() && !entry.name.startsWith('.'));
-  const servers = ids.map(({ name }) => name).sort();
+  const folders = entries.filter((entry) => entry.isDirectory() && !entry.name.startsWith('.'));
+  const servers = folders.map(({ name }) => name).sort();
   const { now, cluster, alwaysReadsSchemas, servers: described = [] } = options;
   if (servers.length === 0) throw new TypeError(`${folder} has no server to read: no folder is in it.`);
-  const unknown = described.map(({ id }) => id).filter((id) => !servers.includes(id));
+  const ids = described.map(({ id }) => id);
+  const repeated = ids.find((id, index) => ids.indexOf(id) !== index);
+  if (repeated !== undefined) throw new TypeError(`Server ${repeated} is listed twice.`);
+  const unknown = ids.filter((id) => !servers.includes(id));
   if (unknown.length > 0) {
     throw new TypeError(`${folder} has no recording of server ${unknown.join(', ')}.`);
   }

@@ -273,7 +273,9 @@ export function openCluster(
     documentsOf: (server) => {
       const endpoint = endpointOf(server);
       if (endpoint === undefined) return undefined;
-      const documents = client.documentsAt((isLocal(server) ? local : undefined) ?? endpoint);
+      const isListed = given.servers.some(({ id }) => id === server.id);
+      const own = !isListed && isLocal(server) ? local : undefined;
+      const documents = client.documentsAt(own ?? endpoint);
       return recording?.ofServer(server.id, documents) ?? documents;
     },
     listed: given.servers.map((server) => ({ ...server, addressSource: 'listed' })),

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { request } from 'undici';
-import type { SyncStatus } from '../sync-loop.ts';
+import type { SyncStatus } from '../../sync/sync-loop.ts';
 import {
   createSyncMetrics,
   type ProcessEndpointsOptions,
