@@ -292,7 +292,7 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
    */
   request(request: ClientRequest, listener: StreamListener): ClientStream {
     if (!this.isOpen) throw new Error('the connection accepts no more requests');
-    const { method, target, headers, content } = request;
+    const { method, target, headers } = request;
     const { authority, limits } = this.#options;
     const size = headSize(method, target, authority, headers);
     const maximum = this.maximumHeadSize;
@@ -301,7 +301,9 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
     const sendWindow = (this.#receiver.settings ?? initialSettings).initialWindowSize;
     const stream = new ClientStream({ connection: this, request, listener, limits, sendWindow });
     listener.begun(stream);
-    // Not before: the listener may have sent another one.
+    // The listener may have aborted it, ended the connection, or sent another one.
+    if (stream.isClosed || !this.isOpen) throw new Error('the request was aborted before it was written');
+    const content = request.takeContent === undefined ? request.content : request.takeContent();
     stream.id = this.#nextStreamId;
     stream.gatheredAt = this.#writes;
     this.output.headers(stream.id, block, content === undefined);
@@ -377,9 +379,14 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
     { lines, endStream, exceedLimits }: ReceivedHeaders,
     stream: ClientStream | undefined,
   ): void {
+    if (stream === undefined) return;
     if (exceedLimits) throw malformedResponse('its head is too large', errorCode.enhanceYourCalm);
-    stream?.receiveLines(lines, endStream);
+    stream.receiveLines(lines, endStream);
   }
+
+  /** Nothing that a server sends is counted (`serverFrameRules`), and a server opens no streams. */
+  count(): void {}
+  refuseStream(): void {}
 
   settingsReceived(): void {
     this.#settingsReceived.resolve();

@@ -113,7 +113,7 @@ export interface ResponseSource {
   abort(reason: Error): void;
 }
 
-/** What it throws ends its own request, never the connection. */
+/** What it throws ends its own request, never the connection; `fail` must not throw. */
 export interface StreamListener {
   readonly held?: HeldBytes | undefined;
   /** The request is about to be written. Once for each try. @throws if it is not to be sent any more */
@@ -130,8 +130,13 @@ export interface ClientRequest {
   readonly method: string;
   readonly target: string;
   readonly headers: HeaderLines;
-  /** A whole short body, or a stream that is read as fast as the server takes it. Destroyed when no more of it is needed. */
+  /** A whole short body, or a stream that is read as fast as the server takes it. */
   readonly content: Uint8Array | Readable | undefined;
+  /**
+   * What is sent as `content`, asked when nothing keeps the request from being written any more: only then may the body of
+   * a request be taken that others may want to send again. Default: `content`.
+   */
+  takeContent?(): Uint8Array | Readable | undefined;
   /**
    * The server has not processed it.
    * @returns whether it is sent on another connection, of which the listener is told as of this one. Default: no
@@ -165,7 +170,7 @@ interface StreamOptions {
 
 /** One request and its response on a connection (RFC 9113 section 5). */
 export class ClientStream extends ReceivingStream implements ResponseSource {
-  /** Given when the request is written. */
+  /** Given when the request is written; 0 until then. */
   id = 0;
   readonly sendWindow: SendWindow;
   /** How often the socket was written to before the head was gathered. */
@@ -220,7 +225,9 @@ export class ClientStream extends ReceivingStream implements ResponseSource {
   }
 
   abort(reason: Error): void {
-    this.reset(errorCode.cancel, reason);
+    // It is not written then, of which the listener is told.
+    if (this.id === 0) this.isClosed = true;
+    else this.reset(errorCode.cancel, reason);
   }
 
   reset(code: number, error: Error): void {

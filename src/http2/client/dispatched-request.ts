@@ -21,8 +21,18 @@ class UnprocessedRequestError extends Error {
   }
 }
 
+/** Of a request that cannot be sent at all. */
+export const notBegun: Dispatcher.DispatchController = {
+  ...{ aborted: true, reason: null, paused: false, rawHeaders: null, rawTrailers: null },
+  ...{ abort() {}, pause() {}, resume() {} },
+};
+
 /** A request of undici's own interface: its handler is told in undici's events. */
-export class DispatchedRequest implements RequestListener, Dispatcher.DispatchController {
+export class DispatchedRequest implements ClientRequest, RequestListener, Dispatcher.DispatchController {
+  readonly method: string;
+  readonly target: string;
+  readonly headers: HeaderLines;
+  readonly content: Uint8Array | Readable | undefined;
   rawHeaders: string[] | null = null;
   rawTrailers: string[] | null = null;
   readonly #handler: Dispatcher.DispatchHandler;
@@ -34,6 +44,10 @@ export class DispatchedRequest implements RequestListener, Dispatcher.DispatchCo
   constructor(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler) {
     this.#options = options;
     this.#handler = handler;
+    this.method = options.method;
+    this.target = targetOf(options);
+    this.headers = headerLinesOf(options.headers);
+    this.content = contentOf(options.body);
   }
 
   get aborted(): boolean {
@@ -68,10 +82,10 @@ export class DispatchedRequest implements RequestListener, Dispatcher.DispatchCo
   }
 
   passOnTo(dispatcher: Dispatcher, { content }: ClientRequest): void {
-    dispatcher.dispatch(
-      { ...(this.#options as Dispatcher.DispatchOptions), body: content ?? null },
-      this.#handler,
-    );
+    const options = this.#options as Dispatcher.DispatchOptions;
+    // undici takes more kinds of bodies than we do.
+    const body = content === this.content ? options.body : content;
+    dispatcher.dispatch(body === options.body ? options : { ...options, body: body ?? null }, this.#handler);
   }
 
   head(status: number, lines: string[]): void {
@@ -93,11 +107,6 @@ export class DispatchedRequest implements RequestListener, Dispatcher.DispatchCo
     const isRefused = isUnprocessed && this.#source !== undefined && !this.aborted;
     this.#handler.onResponseError?.(this, isRefused ? new UnprocessedRequestError(error) : error);
   }
-}
-
-export function requestOf(options: Dispatcher.DispatchOptions): ClientRequest {
-  const { method, headers, body } = options;
-  return { method, target: targetOf(options), headers: headerLinesOf(headers), content: contentOf(body) };
 }
 
 function headersOf(lines: readonly string[]): IncomingHttpHeaders {

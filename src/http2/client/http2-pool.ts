@@ -5,7 +5,7 @@ import { Dispatcher, errors } from 'undici';
 import { errorCode, Http2Error } from '../frames/frame.ts';
 import { ClientSession, ConnectionInbox, defaultClientLimits } from './client-session.ts';
 import { asError, type ClientLimits, type ClientRequest } from './client-stream.ts';
-import { DispatchedRequest, type RequestListener, requestOf } from './dispatched-request.ts';
+import { DispatchedRequest, notBegun, type RequestListener } from './dispatched-request.ts';
 
 export interface Http2PoolOptions {
   /**
@@ -79,9 +79,13 @@ class PooledRequest implements ClientRequest {
     this.#enqueue = enqueue;
   }
 
-  sendOn(connection: ClientSession): void {
+  takeContent(): ClientRequest['content'] {
     // Since it was queued more of the body may have arrived.
     if (isRequestBody(this.content)) this.content = this.content.takeWhole() ?? this.content;
+    return this.content;
+  }
+
+  sendOn(connection: ClientSession): void {
     try {
       connection.request(this, this.#listener);
     } catch (error) {
@@ -163,15 +167,20 @@ export class Http2Pool extends Dispatcher {
 
   /** @returns false while requests wait for a connection, until 'drain' */
   override dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
-    const listener = new DispatchedRequest(options, handler);
+    let request: DispatchedRequest;
     try {
+      if (this.#state === 'destroyed') throw new errors.ClientDestroyedError();
+      if (this.#state === 'closing') throw new errors.ClientClosedError();
       if (options.upgrade || options.method === 'CONNECT') {
         throw new errors.NotSupportedError('HTTP/2 has no upgrades');
       }
-      this.submit(requestOf(options), listener);
+      request = new DispatchedRequest(options, handler);
     } catch (error) {
-      listener.fail(asError(error), true);
+      if (handler.onResponseError === undefined) throw error;
+      handler.onResponseError(notBegun, asError(error));
+      return false;
     }
+    this.submit(request, request);
     this.#needsDrain = this.#queue.length > 0;
     return !this.#needsDrain;
   }

@@ -92,8 +92,8 @@ export interface ReceivingSession<Stream extends ReceivingStream> {
    * @throws {Http2Error} which resets only `stream` if it is of that scope (RFC 9113 section 5.4.2)
    */
   headersReceived(headers: ReceivedHeaders, stream: Stream | undefined): void;
-  count?(budget: Budget): void;
-  refuseStream?(streamId: number, code: number): void;
+  count(budget: Budget): void;
+  refuseStream(streamId: number, code: number): void;
   lateDataReceived?(streamId: number, bytes: number): void;
   settingsReceived?(): void;
   /** @param lastProcessed the last stream that the peer may have processed */
@@ -278,7 +278,7 @@ export class SessionReceiver<Stream extends ReceivingStream> implements FrameHan
     } else if (this.#data?.isAllPadding === true) {
       const rule = this.#rules['DATA without content or end'][this.#dataState];
       if ((rule.action === 'take' || rule.action === 'ignore') && rule.counts !== undefined) {
-        this.#session.count?.(rule.counts);
+        this.#session.count(rule.counts);
       }
     }
     this.#data = undefined;
@@ -302,13 +302,13 @@ export class SessionReceiver<Stream extends ReceivingStream> implements FrameHan
   #apply(rule: FrameRule, streamId: number, stream: Stream | undefined): boolean {
     switch (rule.action) {
       case 'take':
-        if (rule.counts !== undefined) this.#session.count?.(rule.counts);
+        if (rule.counts !== undefined) this.#session.count(rule.counts);
         return true;
       case 'ignore':
-        if (rule.counts !== undefined) this.#session.count?.(rule.counts);
+        if (rule.counts !== undefined) this.#session.count(rule.counts);
         return false;
       case 'stream error':
-        if (stream === undefined) this.#session.refuseStream?.(streamId, rule.code);
+        if (stream === undefined) this.#session.refuseStream(streamId, rule.code);
         else stream.reset(rule.code, new Http2Error('stream', rule.code, notAllowed));
         return false;
       case 'connection error':
@@ -330,7 +330,7 @@ export class SessionReceiver<Stream extends ReceivingStream> implements FrameHan
       if (this.#headers.unfinished === undefined)
         this.#isTaken('CONTINUATION of nothing', streamId, undefined);
       // The CONTINUATION flood (CERT VU#421644).
-      if (payload.length === 0) this.#session.count?.('idle frames');
+      if (payload.length === 0) this.#session.count('idle frames');
     }
     const headers = this.#headers.receive(type, flags, streamId, payload);
     if (headers === undefined) return;

@@ -128,42 +128,44 @@ export class HeaderDecoder {
     let mayResize = true;
     let count = 0;
     const most = excess * maximumLines;
-    while (this.#offset < block.length) {
-      const first = block[this.#offset] as number;
-      // A dynamic table size update is only allowed at the beginning of a block (RFC 7541 section 4.2).
-      if ((first & 0xe0) === 0x20) {
-        if (!mayResize) throw new HpackError('a table size update comes after a header line');
-        this.#resize();
-        continue;
+    try {
+      while (this.#offset < block.length) {
+        const first = block[this.#offset] as number;
+        // A dynamic table size update is only allowed at the beginning of a block (RFC 7541 section 4.2).
+        if ((first & 0xe0) === 0x20) {
+          if (!mayResize) throw new HpackError('a table size update comes after a header line');
+          this.#resize();
+          continue;
+        }
+        mayResize = false;
+        if (++count > most) throw new HpackError('a block has far too many lines');
+        let name: string;
+        let value: string;
+        if ((first & 0x80) !== 0) {
+          const index = this.#integer(7);
+          name = this.#nameAt(index);
+          value = this.#valueAt(index);
+        } else {
+          const isIndexed = (first & 0x40) !== 0;
+          const index = this.#integer(isIndexed ? 6 : 4);
+          name = index === 0 ? this.#string() : this.#nameAt(index);
+          value = this.#string();
+          if (isIndexed) this.#dynamic.add(name, value);
+        }
+        if (exceedLimits) continue;
+        size += name.length + value.length + lineOverhead;
+        exceedLimits = size > maximumSize || length >= 2 * maximumLines;
+        if (exceedLimits) continue;
+        collected[length++] = name;
+        collected[length++] = value;
       }
-      mayResize = false;
-      if (++count > most) throw new HpackError('a block has far too many lines');
-      let name: string;
-      let value: string;
-      if ((first & 0x80) !== 0) {
-        const index = this.#integer(7);
-        name = this.#nameAt(index);
-        value = this.#valueAt(index);
-      } else {
-        const isIndexed = (first & 0x40) !== 0;
-        const index = this.#integer(isIndexed ? 6 : 4);
-        name = index === 0 ? this.#string() : this.#nameAt(index);
-        value = this.#string();
-        if (isIndexed) this.#dynamic.add(name, value);
-      }
-      if (exceedLimits) continue;
-      size += name.length + value.length + lineOverhead;
-      exceedLimits = size > maximumSize || length >= 2 * maximumLines;
-      if (exceedLimits) continue;
-      collected[length++] = name;
-      collected[length++] = value;
+      return { lines: collected.slice(0, length), exceedLimits };
+    } finally {
+      this.#block = noBytes;
+      // No line is kept for longer than its head, and no large array.
+      if (length > maximumCollected) collected = [];
+      else collected.fill('', 0, length);
     }
-    this.#block = noBytes;
-    const lines = collected.slice(0, length);
-    // No line is kept for longer than its head, and no large array.
-    if (length > maximumCollected) collected = [];
-    else collected.fill('', 0, length);
-    return { lines, exceedLimits };
   }
 
   #resize(): void {

@@ -45,10 +45,11 @@ test('each kind of failure has its code', () => {
   assert.equal(toError('no error at all').code, 'ConnectionClosed');
 });
 
-test('before a byte was written, or when refused, nothing arrived', () => {
-  const error = withCode('ECONNRESET');
-  assert.equal(toError(error, false).mayHaveBeenProcessed, false);
-  assert.equal(toError(error, false).cause, error);
+test('what cannot have been processed says so, with its cause', () => {
+  const cause = withCode('ECONNRESET');
+  const error = toError(cause, false);
+  assert.equal(error.mayHaveBeenProcessed, false);
+  assert.equal(error.cause, cause);
 });
 
 test('the message names the destination, for logs, and keeps the cause', () => {

@@ -214,7 +214,8 @@ class Http1Inbound extends NodeInboundRequest implements ReceivedRequest {
     this.held = held;
     this.#outgoing = outgoing;
     this.respond = respond;
-    outgoing.on('close', () => this.end.reached());
+    const { end } = this;
+    outgoing.on('close', () => end.reached());
   }
 
   get head(): this {

@@ -128,7 +128,8 @@ export class UpgradeInbound implements InboundRequest, Expiring {
     this.#deadlines = options.deadlines;
     this.signal = this.#controller.signal;
     // One listener on the socket for all: Node warns of a leak from eleven on.
-    socket.once('close', () => this.#end.reached());
+    const end = this.#end;
+    socket.once('close', () => end.reached());
     this.onFinished(() => {
       this.liftDeadline();
       this.#controller.abort(new Error('the client closed the connection'));

@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { type TestContext, test } from 'node:test';
+import { connect } from 'node:tls';
+import { peerName, servingAuthority, startPeer } from '../../../test/support/node-exchange.ts';
+import { Http2Pool } from '../../http2/client/http2-pool.ts';
+import { BodySource, BodyStream } from '../exchange/request-body.ts';
+import { WebResponseSink } from '../exchange/response-sink.ts';
+import { Exchange } from './exchange.ts';
+
+/** To a server that responds with the request's body. @param mayDial the connection is opened once this resolves */
+async function poolTo(context: TestContext, mayDial: Promise<void>): Promise<Http2Pool> {
+  const { port } = await startPeer(context, 'h2', async (incoming, outgoing) => {
+    outgoing.end(await text(incoming));
+  });
+  const pool = new Http2Pool(`https://127.0.0.1:${port}`, {
+    connect: async (onread) => {
+      await mayDial;
+      const { promise, resolve, reject } = Promise.withResolvers<void>();
+      const options = { servername: peerName, ca: servingAuthority.certificate, ALPNProtocols: ['h2'] };
+      // Node's types leave it out of the options of node:tls.
+      const socket = connect({ port, host: '127.0.0.1', ...options, ...{ onread } }, resolve);
+      socket.once('error', reject);
+      await promise;
+      return socket;
+    },
+  });
+  context.after(() => pool.destroy());
+  return pool;
+}
+
+function exchangeOn(pool: Http2Pool, body: BodySource, signal: AbortSignal) {
+  const options = { origin: 'https://cp-a', sink: new WebResponseSink(signal), body, deadlines: undefined };
+  const exchange = new Exchange(options, ({ headers }) => ({ kind: 'forward', headers }));
+  const content = new BodyStream(body, () => {});
+  pool.submit({ method: 'GET', target: '/', headers: ['content-length', '4'], content }, exchange);
+  return exchange.result;
+}
+
+test('a request that is given up while it waits for a connection leaves its body to the next try', async (context) => {
+  const dialled = Promise.withResolvers<void>();
+  const [slow, quick] = await Promise.all([
+    poolTo(context, dialled.promise),
+    poolTo(context, Promise.resolve()),
+  ]);
+  const incoming = Readable.from([Buffer.from('body')], { objectMode: false });
+  incoming.read(0);
+  await once(incoming, 'readable');
+  const body = new BodySource(
+    () => incoming,
+    () => false,
+    4,
+  );
+  const client = new AbortController();
+  const first = exchangeOn(slow, body, client.signal);
+  client.abort();
+  await assert.rejects(first);
+  // What waits behind it is sent once the connection is there: the one that was given up has had its turn then.
+  const behind = slow.request({ origin: 'https://cp-a', path: '/', method: 'POST', body: 'behind' });
+  dialled.resolve();
+  assert.equal(await (await behind).body.text(), 'behind');
+  assert.equal(body.opened, false);
+  const second = await exchangeOn(quick, body, new AbortController().signal);
+  assert.ok(second.kind === 'response');
+  assert.equal(await second.response.text(), 'body');
+});
