@@ -72,10 +72,12 @@ describe('the admin address', () => {
       fc.asyncProperty(method, fc.array(segment, { maxLength: 4 }), async (asked, segments) => {
         const url = new URL(`http://127.0.0.1/${segments.join('/')}`);
         const isRead = asked === 'GET' || asked === 'HEAD';
-        if (isRead && known.has(decodeURI(url.pathname))) return;
+        // Hono's router takes a path with a slash at its end for the same.
+        if (isRead && known.has(decodeURI(url.pathname).replace(/(?<=.)\/$/, ''))) return;
         const response = await app().request(url, { method: asked });
         assert.equal(response.status, 404, `${asked} ${url.pathname}`);
       }),
+      { examples: [['GET', ['readyz', '']]] },
     );
   });
 
