@@ -4,8 +4,9 @@ import { type Loop, startLoop } from '../loop.ts';
 import type { LiveRouter } from '../routers.ts';
 import { type TlsCredentials, tlsRequest } from '../tls-request.ts';
 
-/** Milliseconds between two questions. */
+/** Milliseconds between two questions, and while only the decision is asked for. */
 const every = 50;
+const everyDecision = 10;
 /** The same while nothing is measured: what the questions cost the machine is taken from what is measured. */
 const everyUnmeasured = 500;
 const within = 180_000;
@@ -50,8 +51,10 @@ export async function untilKnown(
   let version: number | undefined;
   try {
     while (Date.now() < deadline) {
-      const known = (await ask<Status>('status'))?.servers.find(({ id }) => id === server.id);
-      if (known?.version?.startsWith(`v${server.version}.`) === true && !known.stale) version ??= Date.now();
+      if (version === undefined) {
+        const known = (await ask<Status>('status'))?.servers.find(({ id }) => id === server.id);
+        if (known?.version?.startsWith(`v${server.version}.`) === true && !known.stale) version = Date.now();
+      }
       const asked = path();
       if (version !== undefined && asked !== undefined) {
         const explained = await ask<Explanation>(`explain?url=${encodeURIComponent(asked)}`);
@@ -59,7 +62,7 @@ export async function untilKnown(
         if (isLocal || (explained?.candidates.length ?? 0) > 0)
           return { router: name, version, decision: Date.now() };
       }
-      await sleep(every);
+      await sleep(version === undefined ? every : everyDecision);
     }
     return { router: name, version: version ?? Number.POSITIVE_INFINITY, decision: Number.POSITIVE_INFINITY };
   } finally {
