@@ -49,7 +49,7 @@ export async function runSuites(root: string, paths: readonly string[]): Promise
 
 /**
  * A process that did not end well has failed also where none of its tests did.
- * @param wasKilled Node's test runner ends with 1 when it is
+ * @param wasKilled the process ends with 1 then
  */
 function resultsOf(reported: string, code: number | null, wasKilled: boolean): Results {
   const last = reported.trimEnd().split('\n').at(-1);

@@ -6,6 +6,7 @@ import asyncHooks, { type AsyncHook } from 'node:async_hooks';
 import { createWriteStream } from 'node:fs';
 import { relative, resolve } from 'node:path';
 import type { TestEvent } from 'node:test/reporters';
+import { pathToFileURL } from 'node:url';
 import { inspect } from 'node:util';
 
 /** How a process of tests has ended. */
@@ -17,6 +18,12 @@ export interface Results {
   readonly skips: readonly string[];
   /** Names of tests that failed, with where they are, and the error. */
   readonly failures: readonly string[];
+}
+
+interface TestPlace {
+  readonly file?: string | undefined;
+  readonly line?: number | undefined;
+  readonly name: string;
 }
 
 /** What ends a test that does not end. Milliseconds. */
@@ -33,17 +40,42 @@ asyncHooks.createHook = (callbacks) => {
   return following;
 };
 for (const event of ['uncaughtException', 'unhandledRejection']) {
-  process.on(event, (error) => console.error(`${event}: ${inspect(error)}`));
+  process.on(event, (error) => {
+    console.error(`${event}: ${inspect(error)}`);
+    process.exitCode = 1;
+  });
+}
+const running = new Set<string>();
+// As under `node --test`: 'exit' listeners end what tests have started.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => {
+    console.error(`${signal}. Tests that have not ended:\n${[...running].join('\n')}`);
+    process.exit(1);
+  });
 }
 const { run } = await import('node:test');
 const { spec } = await import('node:test/reporters');
 const events = run({ files, isolation: 'none', timeout });
 events.once('test:dequeue', () => following?.disable());
-events.on('test:summary', ({ success }) => {
+events.on('test:dequeue', (test) => running.add(placeOf(test)));
+events.on('test:complete', (test) => running.delete(placeOf(test)));
+events.on('test:summary', ({ success, file }) => {
   if (!success) process.exitCode = 1;
+  if (file !== undefined) return;
+  // Of a file that throws behind its first test Node says nothing. It is not loaded twice: the error is that of the first time.
+  for (const each of files) {
+    import(pathToFileURL(resolve(each)).href).catch((error: unknown) => {
+      console.error(`${each} could not be loaded to its end: ${inspect(error)}`);
+      process.exitCode = 1;
+    });
+  }
 });
 events.compose(spec).pipe(process.stdout);
 events.compose(resultsReporter).pipe(createWriteStream(resultsFile));
+
+function placeOf({ file = '', line, name }: TestPlace): string {
+  return `${relative('.', file)}:${line} ${name}`;
+}
 
 /**
  * A reporter that writes `Results` as a line of JSON, first after each failure, at last of the whole
@@ -62,7 +94,7 @@ async function* resultsReporter(events: AsyncIterable<TestEvent>): AsyncGenerato
     // A suite fails because a test in it does.
     if (type === 'test:fail' && data.details.type !== 'suite') {
       const { cause } = data.details.error;
-      failures.push(`${relative('.', data.file ?? '')}:${data.line} ${data.name}\n${inspect(cause)}`);
+      failures.push(`${placeOf(data)}\n${inspect(cause)}`);
       yield line({ passed: passed - skips.length, failed: failures.length, skipped: skips.length });
     }
     // Node counts a file that registers no test as one that passed: another has imported it before, or it is empty.

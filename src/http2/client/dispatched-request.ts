@@ -83,9 +83,10 @@ export class DispatchedRequest implements ClientRequest, RequestListener, Dispat
 
   passOnTo(dispatcher: Dispatcher, { content }: ClientRequest): void {
     const options = this.#options as Dispatcher.DispatchOptions;
-    // undici takes more kinds of bodies than we do.
-    const body = content === this.content ? options.body : content;
-    dispatcher.dispatch(body === options.body ? options : { ...options, body: body ?? null }, this.#handler);
+    // HTTP/2 has no such body.
+    const isForm = Object.prototype.toString.call(options.body) === '[object FormData]';
+    const body = (isForm ? options.body : content) ?? null;
+    dispatcher.dispatch({ ...options, body }, this.#handler);
   }
 
   head(status: number, lines: string[]): void {

@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers';
 import { describe, type TestContext, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { connect, type TLSSocket } from 'node:tls';
-import { type Dispatcher, errors, fetch, interceptors, request } from 'undici';
+import { type Dispatcher, errors, FormData, fetch, interceptors, Pool, request } from 'undici';
 import { eventually } from '../../../test/support/eventually.ts';
 import { listenOnLoopback } from '../../../test/support/listen-on-loopback.ts';
 import {
@@ -257,6 +257,29 @@ describe('a server that agrees on HTTP/1.1 only', () => {
     const url = `https://127.0.0.1:${peer.port}/`;
     await assert.rejects(request(url, { dispatcher: poolTo(context, peer) }), /did not agree on HTTP\/2/);
     await eventually(() => peer.openConnections() === 0);
+  });
+
+  test('gets each kind of body', async (context) => {
+    const peer = await startPeer(context, 'http/1.1', async (incoming, outgoing) => {
+      outgoing.end(await text(incoming));
+    });
+    const origin = `https://127.0.0.1:${peer.port}`;
+    const tls = { servername: peerName, ca: servingAuthority.certificate };
+    const dispatcher = poolTo(context, peer, {
+      http1: () => new Pool(origin, { allowH2: false, connect: tls }),
+    });
+    const form = new FormData();
+    form.set('name', 'sent');
+    for (const body of [
+      'sent',
+      Buffer.from('sent'),
+      Readable.from(['sent']),
+      new Blob(['sent']).stream(),
+      form,
+    ]) {
+      const response = await request(origin, { dispatcher, method: 'POST', body: body as Readable });
+      assert.match(await response.body.text(), /sent/);
+    }
   });
 
   test('sees the whole handshake of the connection that shows it', async (context) => {
