@@ -33,8 +33,8 @@ const [resultsFile = '', ...files] = process.argv.slice(2);
 const { createHook } = asyncHooks;
 let following: AsyncHook | undefined;
 // node:test follows every promise, socket and timer, to know which suite a test is of that is made while the files are
-// loaded. It would go on to the end, and take about a tenth of all CPU time. Without it an error that nobody catches ends the
-// test that it belongs to no sooner than it ends by itself; it fails the process as before.
+// loaded. It would go on to the end, and take about a tenth of all CPU time. Without it an error that nobody catches does not
+// end its test, but fails the process.
 asyncHooks.createHook = (callbacks) => {
   following = createHook(callbacks);
   return following;
