@@ -73,6 +73,7 @@ test('the second step takes the port over, with what was changed by hand meanwhi
   // It keeps it, named or not.
   assert.match((await node.run([])).output, /^nothing to do/);
   assert.match((await node.run(['--port=7443'])).errors, /this one takes port/);
+  assert.match((await node.undo('--take-port')).errors, /--take-port has no use with --undo/);
   assert.equal((await node.undo()).errors, '');
   assert.deepEqual(await node.files(), node.before);
 });

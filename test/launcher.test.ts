@@ -35,7 +35,9 @@ function start(
   script: string,
   args: readonly string[],
 ): { process: ChildProcess; outcome: Promise<Outcome> } {
-  const child = spawn(node, [script, ...args], { stdio: 'pipe' });
+  // Whoever has a kubeconfig would have a router asked.
+  const env = { ...process.env, KUBECONFIG: '', HOME: import.meta.dirname };
+  const child = spawn(node, [script, ...args], { stdio: 'pipe', env });
   let output = '';
   let errors = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => {

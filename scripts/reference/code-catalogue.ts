@@ -33,7 +33,7 @@ export const codeUnions: readonly CodeUnion[] = [
         'Servers of several versions serve it and understand it differently: one of the preferred version answers (`--preferred-version`).',
       PeerAddressUnknown: 'Peers serve it and none has a usable address: 503.',
       ServerDeparted:
-        'Only departed servers serve it, and they may come back (`sync --departed-server-grace`): 503.',
+        'Only departed servers serve it, and they may come back (`--departed-server-grace`): 503.',
       ServerNotKnown:
         'Nobody else is known to serve it, and what a server serves is not known: it was lost, or another process runs it, and it has not been read since: 503.',
       NotServedByAnyServer: 'No server serves it: local, a 404.',
@@ -71,7 +71,7 @@ export const codeUnions: readonly CodeUnion[] = [
     source: 'src/snapshot/format/snapshot-error.ts',
     name: 'SnapshotErrorCode',
     introduction:
-      'Why a pushed snapshot was refused: 401 for `Unsigned`, `UnknownKey` and `BadSignature`, 413 for `TooLarge`, 422 with every error for `Invalid`, 409 for `NotNewer`. The router keeps its snapshot.',
+      'Why a pushed snapshot was refused: 401 for `Unsigned`, `UnknownKey` and `BadSignature`, 413 for `TooLarge`, 422 with every error for `Invalid`, 409 for `NotNewer`, 405 for `ReadsClusterItself`. The router keeps its snapshot.',
     descriptions: { TooLarge: 'Larger than any snapshot may be.' },
   },
   {
@@ -103,6 +103,6 @@ export const codeUnions: readonly CodeUnion[] = [
     heading: 'Reading API servers',
     source: 'src/sync/server-documents.ts',
     name: 'ReadErrorCode',
-    introduction: 'Of the sync job: the server keeps what it last served, marked stale.',
+    introduction: 'Of who reads the cluster: the server keeps what it last served, marked stale.',
   },
 ];

@@ -3,17 +3,22 @@ import { test } from 'node:test';
 import { runCommand } from '../support/command-context.ts';
 import { readPages } from './support/pages.ts';
 
-const configurations = (await readPages()).flatMap(({ path, blocks }) =>
-  blocks
-    .filter(({ lines }) => lines.includes('kind: RouterConfiguration'))
-    .map(({ line, lines }) => ({ place: `${path}:${line}`, text: lines.join('\n') })),
-);
+const commandOf = { RouterConfiguration: ['serve', '--dry-run'], SyncConfiguration: ['sync'] };
+const pages = await readPages();
+const configurations = Object.entries(commandOf).flatMap(([kind, command]) => {
+  const found = pages.flatMap(({ path, blocks }) =>
+    blocks
+      .filter(({ lines }) => lines.includes(`kind: ${kind}`))
+      .map(({ line, lines }) => ({ command, place: `${path}:${line}`, text: lines.join('\n') })),
+  );
+  assert.ok(found.length > 0, kind);
+  return found;
+});
 
 test('the configurations of the pages have keys and values that there are', async () => {
-  assert.ok(configurations.length > 1);
-  for (const { place, text } of configurations) {
+  for (const { command, place, text } of configurations) {
     const files = new Map([['config.yaml', text]]);
-    const { errors } = await runCommand(files, ['serve', '--dry-run', '--config=config.yaml']);
+    const { errors } = await runCommand(files, [...command, '--config=config.yaml']);
     // The files that it names are not here.
     assert.doesNotMatch(errors, /is no key|must be/, place);
   }

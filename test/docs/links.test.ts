@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { existsSync, statSync } from 'node:fs';
+import { existsSync, globSync, statSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { dirname, join, normalize } from 'node:path';
 import { test } from 'node:test';
 import { readPage, readPages, root } from './support/pages.ts';
@@ -16,6 +17,17 @@ test('every relative link, image and anchor of the pages leads somewhere', async
       }),
   );
   assert.deepEqual(broken, []);
+});
+
+test('every test that the threat model names is there', async () => {
+  const files = globSync('{src,test}/**/*.ts', { cwd: root });
+  const named = (await readFile(join(root, 'SECURITY.md'), 'utf8')).match(/(?<=`)[^` ]+\.ts(?=`)/g) ?? [];
+  assert.ok(named.length > 40);
+  const path = (name: string) => name.replace(/^\.\.\//, 'test/').replaceAll('*', '[^/]*');
+  assert.deepEqual(
+    named.filter((name) => !files.some((file) => new RegExp(`(^|/)${path(name)}$`).test(file))),
+    [],
+  );
 });
 
 test('every page is reached from the README', async () => {

@@ -142,7 +142,9 @@ export async function controlPlaneNode(context: TestContext, options: NodeOption
   const before = await filesIn(root);
 
   function run(args: readonly string[], node: KubeadmNode = kubeadmNode({ root, kubeadm })) {
-    const given = ['kubeadm', `--kube-apiserver-port=${otherPort}`, '--timeout=30s', ...args];
+    // Where the router has the port already, the other one is known without the flag.
+    const otherPortFlag = args.includes('--take-port') ? [`--kube-apiserver-port=${otherPort}`] : [];
+    const given = ['kubeadm', ...otherPortFlag, '--timeout=30s', ...args];
     return runInstall(given, node, commandContext(new Map()));
   }
 

@@ -40,6 +40,12 @@ describe('keygen', () => {
     assert.match(errors, /cannot write to \/proc\/1\/x\/y: /);
   });
 
+  it('says so where a file is in the way of the directory', async () => {
+    const { code, errors } = await runCommand(new Map(), ['keygen', '--out', import.meta.filename]);
+    assert.equal(code, 2);
+    assert.match(errors, /--out: .*keygen\.test\.ts is a file: name a directory/);
+  });
+
   it('never overwrites a private key', async () => {
     const before = await readFile(privateKey(), 'utf8');
     const publicBefore = await readFile(publicKeys(), 'utf8');

@@ -90,11 +90,9 @@ export async function generateKeyFiles(directory: string, algorithm: SnapshotAlg
  * (/proc, autofs; Node 26.10).
  */
 async function makeDirectory(path: string): Promise<void> {
-  const isThere = await stat(path).then(
-    (found) => found.isDirectory(),
-    () => false,
-  );
-  if (isThere) return;
+  const found = await stat(path).catch(() => undefined);
+  if (found?.isDirectory() === true) return;
+  if (found !== undefined) throw new CommandFailure(2, [`--out: ${path} is a file: name a directory`]);
   await makeDirectory(dirname(path));
   await mkdir(path, { mode: 0o700 });
 }

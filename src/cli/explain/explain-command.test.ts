@@ -60,8 +60,9 @@ describe('explain, of a running router', () => {
     const refused = await explain('stranger', 'GET', '/api/v1/pods');
     assert.equal(refused.code, 1);
     assert.match(refused.errors, /returned 403: .*v1\/explain": bind the caller to cluster-admin, or to a/);
-    const both = await explain('admin', 'GET', '/api/v1/pods', '--snapshot=snapshot.json', '--server-id=a');
-    for (const flag of ['snapshot', 'server-id'])
+    const others = ['--snapshot=snapshot.json', '--server-id=a', '--preferred-version=oldest'];
+    const both = await explain('admin', 'GET', '/api/v1/pods', ...others);
+    for (const flag of ['snapshot', 'server-id', 'preferred-version'])
       assert.match(both.errors, new RegExp(`--${flag} goes without a router to ask`));
   });
 

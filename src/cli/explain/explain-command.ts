@@ -7,7 +7,7 @@ import { token } from '../../request/headers.ts';
 import { printable } from '../../runtime/printable.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { readFlags } from '../settings/read-settings.ts';
-import { routerConnectionSettings } from '../status/router-connection.ts';
+import { isKubeconfigThere, routerConnectionSettings } from '../status/router-connection.ts';
 import type { Command } from '../terminal/command.ts';
 import { type CommandContext, CommandFailure, type ExitCode } from '../terminal/command-context.ts';
 import { jsonText, outputSetting } from '../terminal/structured-text.ts';
@@ -38,7 +38,7 @@ type ExplainOptions = v.InferOutput<typeof flags>;
 
 export const explainCommand: Command = {
   description:
-    'Say where a request would go, and why: by the functions that route, without sending it. With --kubeconfig, --server or the variable KUBECONFIG, as the running router there has it; with --snapshot, by that alone.',
+    'Say where a request would go, and why: by the functions that route, without sending it. As the running router of the kubeconfig has it; with --snapshot, by that alone.',
   examples: [
     {
       comment: 'Where does a request go, by the router of this kubeconfig?',
@@ -60,17 +60,23 @@ export const explainCommand: Command = {
   flags: [flags],
   run(given, context) {
     const [method, url] = given.words;
-    return runExplain(method, url, readFlags(flags, given), context);
+    const options = readFlags(flags, given);
+    return runExplain(method, url, options, withoutRouter.filter((flag) => given.flags[flag] !== undefined), context);
   },
 };
 
+/** Flags that a running router needs none of: it has its own. */
+const withoutRouter = ['snapshot', 'snapshot-keys', 'server-id', 'preferred-version'];
+
+/** @param ofSnapshot those of `withoutRouter` that are given */
 async function runExplain(
   method: string | undefined,
   url: string | undefined,
   options: ExplainOptions,
+  ofSnapshot: readonly string[],
   context: CommandContext,
 ): Promise<ExitCode> {
-  const explainer = await explainerOf(options, context, issuesOfRequest(method, url, options));
+  const explainer = await explainerOf(options, ofSnapshot, context, issuesOfRequest(method, url, options));
   const { as } = options;
   const notes =
     as === undefined
@@ -135,18 +141,18 @@ type ShownExplanation = Pick<Explanation, 'notes'>;
 /** @throws {CommandFailure} with all `issues`, and what is wrong with the snapshot */
 async function explainerOf(
   options: ExplainOptions,
+  ofSnapshot: readonly string[],
   context: CommandContext,
   issues: readonly string[],
 ): Promise<Explainer> {
-  const { snapshot, serverId } = options;
+  const { snapshot } = options;
   const { server, kubeconfig, context: named } = options.router;
   const namesRouter = server !== undefined || kubeconfig !== undefined || named !== undefined;
-  const isAsked = namesRouter || (snapshot === undefined && (context.environment['KUBECONFIG'] ?? '') !== '');
-  if (isAsked) {
-    const useless = [
-      ...(snapshot === undefined ? [] : ['--snapshot']),
-      ...(serverId === undefined ? [] : ['--server-id']),
-    ].map((flag) => `${flag} goes without a router to ask (--server, --kubeconfig, --context, KUBECONFIG)`);
+  if (namesRouter || (snapshot === undefined && isKubeconfigThere(context))) {
+    const useless = ofSnapshot.map(
+      (flag) => `--${flag} goes without a router to ask (--server, --kubeconfig, --context, KUBECONFIG)`,
+    );
+    if ((server ?? []).length > 1) useless.push('--server: explain asks one router, name one');
     if (issues.length + useless.length > 0) throw new CommandFailure(2, [...issues, ...useless]);
     return askedRouter(options, context);
   }

@@ -20,17 +20,20 @@ import { InstallationRefused, type KubeadmNode, kubeadmNode } from './kubeadm-no
 
 const flags = section('Flags:', {
   image: setting('image', text('image'), {
+    uselessWith: ['undo'],
     description: 'Image of the router. Required for the first installation.',
   }),
   port: setting('port', wholeNumber(1, 65_535, 'port'), {
+    uselessWith: ['undo'],
     description: 'The port of the router beside kube-apiserver. Default: 7443, or the one it has.',
   }),
   takePort: setting('take-port', boolean, {
+    uselessWith: ['undo'],
     description: 'Move kube-apiserver to another port, and give its port to the router.',
   }),
   kubeApiServerPort: setting('kube-apiserver-port', wholeNumber(1, 65_535, 'port'), {
-    default: 6444,
-    description: 'The port that kube-apiserver moves to with --take-port.',
+    uselessWith: ['undo'],
+    description: 'The port that kube-apiserver moves to with --take-port. Default: 6444, or the one it has.',
   }),
   kubeconfig: setting('kubeconfig', file, {
     default: '/etc/kubernetes/admin.conf',

@@ -175,7 +175,7 @@ export async function undo(site: InstallationSite): Promise<void> {
   }
   const what = hasTakenPort(journal) ? '' : ` and nothing on ${journal.routerPort}`;
   await site.say(
-    `removed: kube-apiserver is ready on ${journal.port}${what}. The ClusterRole, Roles and bindings mixed-version-proxy-reader stay for other nodes`,
+    `removed: kube-apiserver is ready on ${journal.port}${what}. The ClusterRoles, Roles and bindings mixed-version-proxy-reader, -monitor and -push stay for other nodes`,
   );
 }
 

@@ -9,6 +9,9 @@ import { flagPatch, probePatch, routerConfiguration, routerManifest, routerPaths
 /** The router's own port where it leaves kube-apiserver its. */
 const besidePort = 7443;
 
+/** kube-apiserver's where the router takes its port. */
+const movedPort = 6444;
+
 export interface InstallationWish {
   /** Image of the router; `undefined`: the one that the router's static pod has already. */
   readonly image: string | undefined;
@@ -16,7 +19,8 @@ export interface InstallationWish {
   readonly takesPort: boolean;
   /** The router's beside kube-apiserver; `undefined`: as it is installed, at first 7443. */
   readonly port: number | undefined;
-  readonly kubeApiServerPort: number;
+  /** Where the router takes the port that clients know; `undefined`: where kube-apiserver has been moved to, at first 6444. */
+  readonly kubeApiServerPort: number | undefined;
 }
 
 /** Changes in the order in which they are made: kube-apiserver leaves its port before the router takes it. */
@@ -63,18 +67,20 @@ export function planInstallation(
     );
   }
   const takesPort = wish.takesPort || (journal !== undefined && hasTakenPort(journal));
-  const { present, moved } = orRefuse(kubeAdmManifest, () => {
-    const from = securePortOf(manifest);
-    return { present: from, moved: moveKubeApiServer(manifest, takesPort ? wish.kubeApiServerPort : from) };
-  });
+  const present = orRefuse(kubeAdmManifest, () => securePortOf(manifest));
   const port = journal?.port ?? present;
+  const hasMoved = journal !== undefined && hasTakenPort(journal) && present !== port;
+  const kubeApiServerPort = takesPort
+    ? (wish.kubeApiServerPort ?? (hasMoved ? present : movedPort))
+    : present;
+  const moved = orRefuse(kubeAdmManifest, () => moveKubeApiServer(manifest, kubeApiServerPort));
   const routerPort = takesPort ? port : (wish.port ?? journal?.routerPort ?? besidePort);
   if (takesPort && wish.port !== undefined) {
     throw new InstallationRefused(
       `--port is for a router beside kube-apiserver, and this one takes port ${port}: leave --port out, or --undo first`,
     );
   }
-  if (takesPort && port === wish.kubeApiServerPort) {
+  if (takesPort && port === kubeApiServerPort) {
     throw new InstallationRefused(
       `kube-apiserver listens on ${port} already, and nothing has recorded which port clients use: give another with --kube-apiserver-port, or move it back first`,
     );
@@ -97,7 +103,7 @@ export function planInstallation(
   return {
     port,
     routerPort,
-    kubeApiServerPort: takesPort ? wish.kubeApiServerPort : present,
+    kubeApiServerPort,
     preparations: [
       ...(renewsKubeconfig
         ? changeTo(files, routerPaths.kubeconfig, kubeconfigToBeMade, 0o600, true)
@@ -110,8 +116,8 @@ export function planInstallation(
       ),
       ...(takesPort
         ? [
-            ...changeTo(files, routerPaths.flagPatch, flagPatch(wish.kubeApiServerPort), 0o644),
-            ...changeTo(files, routerPaths.probePatch, probePatch(wish.kubeApiServerPort), 0o644),
+            ...changeTo(files, routerPaths.flagPatch, flagPatch(kubeApiServerPort), 0o644),
+            ...changeTo(files, routerPaths.probePatch, probePatch(kubeApiServerPort), 0o644),
           ]
         : []),
     ],

@@ -112,13 +112,14 @@ export function createSyncMetrics() {
   };
   // Starts to observe, so that the first scrape has values.
   void processMetrics();
+  const startedAt = Date.now();
   return {
     ...observer,
     async text(status: SyncStatus | undefined): Promise<string> {
       generation.with().set(status?.generation ?? 0);
       updateSync(families, { servers: status?.servers ?? [], lastRoundAt: status?.lastRoundAt });
-      for (const { target, lastAcceptedAt } of status?.targets ?? []) {
-        if (lastAcceptedAt !== undefined) lastDelivery.with(target).set(lastAcceptedAt / 1000);
+      for (const { target, lastAcceptedAt = startedAt } of status?.targets ?? []) {
+        lastDelivery.with(target).set(lastAcceptedAt / 1000);
       }
       return expose(Object.values(families)) + (await processMetrics());
     },

@@ -69,6 +69,15 @@ test('a sync job reads all that it is given before it listens for anyone', async
     assert.match(errors, reason);
     assert.doesNotMatch(errors, /--health-port/);
   }
+  // A supervisor need not start it again: exit code 2.
+  const ca = Buffer.from(await readFile(cluster.certificates.clusterCa)).toString('base64');
+  await writeFile(
+    kubeconfig,
+    `{"clusters":[{"name":"c","cluster":{"server":"https://127.0.0.1:1","certificate-authority-data":"${ca}"}}],"users":[{"name":"u","user":{"token":"secret"}}],"contexts":[{"name":"x","context":{"cluster":"c","user":"u"}}],"current-context":"x"}`,
+  );
+  const { code, errors } = await runCommand(files, [...args.slice(0, 5), ...args.slice(7, 9), '--once']);
+  assert.equal(code, 2, errors);
+  assert.match(errors, /routers accept .*: give one \(--client-cert-file and .*, or --target-token-file\)/);
 });
 
 test('--record saves a folder that --from makes a snapshot of', async (context) => {

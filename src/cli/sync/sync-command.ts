@@ -86,7 +86,7 @@ function reportUnread(readings: SyncOnceResult['readings'], context: CommandCont
 }
 
 async function syncLive(plan: LiveSync, logger: Logger, context: CommandContext): Promise<ExitCode> {
-  const { runSync, syncOnce } = await import('../../sync/node/run-sync.ts');
+  const { runSync, SyncOptionsError, syncOnce } = await import('../../sync/node/run-sync.ts');
   const { ClusterAccessError, loadClusterAccess } = await import('../../node/credentials/cluster-access.ts');
   const stop = new AbortController();
   void context.shutdownSignal().then((signal) => {
@@ -108,6 +108,7 @@ async function syncLive(plan: LiveSync, logger: Logger, context: CommandContext)
     // What an ordered stop cuts off is no failure.
     if (stop.signal.aborted && !plan.once) return 0;
     // Configured wrongly, not failed while running: a supervisor need not try again.
+    if (cause instanceof SyncOptionsError) throw new CommandFailure(2, [errorMessage(cause)], { cause });
     if (cause instanceof ClusterAccessError)
       throw new CommandFailure(2, [`${clusterFlag(plan)}: ${errorMessage(cause)}`], { cause });
     throw new CommandFailure(1, [errorMessage(cause)], { cause });

@@ -75,7 +75,12 @@ export interface SyncOptions
   readonly snapshotKeys?: PinnedKeySet | undefined;
 }
 
-/** The one check of the options, together with what a kubeconfig adds. @throws {TypeError} naming every error */
+/** The options contradict each other, together with what a kubeconfig adds: trying again helps nothing. */
+export class SyncOptionsError extends TypeError {
+  override readonly name = 'SyncOptionsError';
+}
+
+/** The one check of the options, together with what a kubeconfig adds. @throws {SyncOptionsError} naming every error */
 function checkSyncOptions(options: SyncOptions): void {
   const issues: string[] = [];
   const { routers = [], files = [], targets, servers } = options;
@@ -95,7 +100,7 @@ function checkSyncOptions(options: SyncOptions): void {
   }
   const hasIdentity = options.clientCertificate !== undefined || options.routerBearerToken !== undefined;
   if (routers.length > 0 && !hasIdentity) {
-    issues.push('routers accept snapshots only from a client with a certificate or a token: give one');
+    issues.push('routers accept snapshots only from a client with a certificate or a token: give one (--client-cert-file and --client-key-file, or --target-token-file)');
   }
   const needsKey = routers.length > 0 || files.some((file) => !file.unsigned);
   if (needsKey && options.signingKey === undefined) {
@@ -104,7 +109,7 @@ function checkSyncOptions(options: SyncOptions): void {
   if (options.certificateAuthorities === undefined) {
     issues.push('there are no certificate authorities to verify API servers with: give them');
   }
-  if (issues.length > 0) throw new TypeError(`The sync job cannot start: ${issues.join('; ')}.`);
+  if (issues.length > 0) throw new SyncOptionsError(`The sync job cannot start: ${issues.join('; ')}.`);
 }
 
 /**
