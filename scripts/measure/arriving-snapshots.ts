@@ -132,7 +132,10 @@ async function measure(): Promise<void> {
     if (word !== 'turns') return;
     longest = { turn: Math.max(longest.turn, Number(turn)), delay: Math.max(longest.delay, Number(delay)) };
   });
-  const target = httpsTarget({ url: origin, certificateAuthorities, clientCertificate });
+  const target = httpsTarget({
+    url: origin,
+    credentials: async () => ({ certificateAuthorities, clientCertificate }),
+  });
   const { signal } = new AbortController();
   const get = async (path: string) => {
     const { statusCode, body } = await request(`${origin}${path}`, { dispatcher: agent });

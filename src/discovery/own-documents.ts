@@ -111,6 +111,11 @@ export class OwnDocuments {
     return this.#remembered.get(keyOf(serverId, path));
   }
 
+  /** It says now that it has none. */
+  forget(serverId: string, path: DiscoveryPath): void {
+    this.#remembered.delete(keyOf(serverId, path));
+  }
+
   /** @returns `undefined` where it is no document that can be merged: the snapshot's word holds then */
   async take(
     serverId: string,

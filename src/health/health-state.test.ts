@@ -12,6 +12,7 @@ import {
   isInDoubt,
   isKnownToOthers,
   isToBeVerified,
+  isVerified,
   missingKnowledge,
   nextHealth,
   whileProbed,
@@ -183,6 +184,11 @@ describe('a server whose connection was refused or broke', () => {
     assert.equal(missingKnowledge(changed, 11), 'served-set');
     assert.equal(missingKnowledge(nextHealth(changed, 'ready', thresholds, 20), 21), 'served-set');
     assert.equal(probed(changed, 'ready').lost, undefined);
+    // This router may not ask it (401): what it serves now is the snapshot's to say.
+    const unasked = probed(changed, 'alive', 20);
+    assert.equal(missingKnowledge(unasked, 21), 'served-set');
+    assert.equal(afterReading(unasked).lost, undefined);
+    assert.equal(isVerified(probed(initialHealth(0), 'alive', 20)), false);
     const longAway = afterLostConnection(probed(lost, 'not-ready'), 70_000);
     assert.equal(missingKnowledge(longAway, 70_001), 'down');
     const starting = nextHealth(afterChangeOfHands(longAway, 71_000), 'not-ready', thresholds, 72_000);

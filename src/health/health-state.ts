@@ -104,8 +104,9 @@ export function nextHealth(
     return afterSuccess({ ...state, lost, suspected: undefined, hasShownReadiness: true }, thresholds, now);
   }
   if (heard === 'ready' || heard === 'alive' || heard === 'refusing') {
-    const better = afterSuccess({ ...withoutDoubt(state), isVerified: true }, thresholds, now);
-    return heard === 'ready' ? { ...better, hasShownReadiness: true } : better;
+    if (heard !== 'ready') return afterSuccess(withoutDoubt(state, heard), thresholds, now);
+    const known = { ...withoutDoubt(state, heard), isVerified: true, hasShownReadiness: true };
+    return afterSuccess(known, thresholds, now);
   }
   const failed =
     heard === 'not-connected'
@@ -171,10 +172,14 @@ export function whileProbed(state: HealthState, now: number): HealthState {
   return lost === undefined ? state : { ...state, lost: { ...lost, probing: true, askedAt: now } };
 }
 
-/** What a probe has found that began before the connection was lost is said of the process of before. */
-function withoutDoubt(state: HealthState): HealthState {
+/**
+ * What a probe has found that began before the connection was lost is said of the process of before. One that this router may
+ * not ask (a gateway without a pair, servers without anonymous callers) never says of itself what it serves: the snapshot does.
+ */
+function withoutDoubt(state: HealthState, heard: 'ready' | 'alive' | 'refusing'): HealthState {
   if (state.lost === undefined && state.suspected !== true) return state;
-  const lost = state.lost?.probing === false ? state.lost : undefined;
+  const isUnread = heard !== 'ready' && state.lost?.missing === 'served-set';
+  const lost = state.lost?.probing === false || isUnread ? state.lost : undefined;
   return { ...state, lost, suspected: undefined };
 }
 

@@ -5,9 +5,12 @@ import { type RecordingTransport, recordingTransport } from '../../test/support/
 import { snapshotOf } from '../../test/support/snapshot-builder.ts';
 import { frontProxyConnection, seal, testApp, userConnection } from '../../test/support/test-app.ts';
 import { firstHeader } from '../apimachinery/raw-headers.ts';
+import { parseRequestInfo } from '../apimachinery/request-info.ts';
+import { RequestGate } from '../proxy/request-gate.ts';
 import { TransportError } from '../request/destination.ts';
-import type { ConnectionInfo } from '../request/inbound.ts';
+import { type ConnectionInfo, inboundFromRequest } from '../request/inbound.ts';
 import type { OutboundRequest } from '../request/transport.ts';
+import { localDecision } from '../routing/decision.ts';
 
 const prefix = '/.mixed-version-proxy';
 const statusPath = `${prefix}/v1/status`;
@@ -32,7 +35,9 @@ function whoOf({ headers }: OutboundRequest): string {
 }
 
 /** A cluster whose RBAC is `rule`, with a clock of its own. Rules may change. */
-async function cluster(options: { rule?: Rule; connection?: ConnectionInfo; held?: boolean } = {}) {
+async function cluster(
+  options: { rule?: Rule; connection?: ConnectionInfo; held?: boolean; gate?: RequestGate } = {},
+) {
   const state = {
     now: 0,
     rule: options.rule ?? (() => false),
@@ -57,6 +62,7 @@ async function cluster(options: { rule?: Rule; connection?: ConnectionInfo; held
     ...(options.held === false ? {} : { snapshot }),
     transport,
     connection: options.connection ?? {},
+    gate: options.gate,
     monotonicClock: () => state.now,
   });
   const ask = async (path: string, headers: Record<string, string> = {}, method = 'GET', body?: string) => {
@@ -177,6 +183,19 @@ test('attack: a super-user who asks for another is not let in as a super-user: t
     assert.equal((await ask(statusPath, { [name]: 'jane' })).status, 403, name);
     assert.equal(asked.length, 1);
   }
+});
+
+test('who may use an own path is asked however many requests are in flight', async () => {
+  const gate = new RequestGate({ readOnly: 1, mutating: 1, longRunning: 1 });
+  const caller = { kind: 'passthrough' } as const;
+  const inbound = inboundFromRequest(new Request(`https://router.example${reviews}`, { method: 'POST' }));
+  const requestInfo = parseRequestInfo('POST', reviews);
+  const inFlight = { inbound, requestInfo, caller, decision: localDecision('ServedLocally') };
+  const never = () => new Promise<never>(() => {});
+  void gate.pass(inFlight, never, never);
+  assert.equal((await gate.pass(inFlight, never, never)).kind, 'response', 'one too many');
+  const { ask } = await cluster({ rule: () => true, gate });
+  assert.equal((await ask(statusPath)).status, 200);
 });
 
 test('the next server is asked when one does not respond, or does not say', async () => {

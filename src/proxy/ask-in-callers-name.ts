@@ -7,7 +7,7 @@ import { forward } from './forward.ts';
 import type { MixedVersionProxyOptions } from './options.ts';
 
 export interface AskOptions extends Pick<MixedVersionProxyOptions, 'transport'> {
-  readonly router: Router;
+  readonly router: Pick<Router, 'deliverNow'>;
 }
 
 interface ServersResponse {
@@ -19,7 +19,8 @@ interface ServersResponse {
 }
 
 /**
- * Sends a question the way that every request goes, so that a caller sees nothing that the server would not show them.
+ * Sends a question the way that every request goes, so that a caller sees nothing that the server would not show them. Limits of
+ * requests in flight are for clients: own paths have to work just then.
  * @param question with an `inbound` that `questionOf` made
  * @throws what ended it: the signal, or a response that broke off
  */
@@ -28,7 +29,7 @@ export async function askInCallersName(
   maximumBytes: number,
   { router, transport }: AskOptions,
 ): Promise<ServersResponse> {
-  const outcome = await forward(question, router, transport);
+  const outcome = await forward(question, { deliver: router.deliverNow }, transport);
   const response = responseOf(outcome);
   const text = response.body === null ? '' : await readText(response.body, maximumBytes);
   return { status: response.status, text, isServers: outcome.kind === 'response' && outcome.isPassedOn };
@@ -42,9 +43,9 @@ interface Question {
   readonly signal: AbortSignal;
 }
 
-/** Header lines that would change the response, and cookies. */
+/** Header lines that would change the response or take lines of the question away (RFC 9110 section 7.6.1), and cookies. */
 const leftOut =
-  /^(?:accept|accept-encoding|cookie|if-.*|range|content-.*|transfer-encoding|expect|te|trailer|upgrade)$/i;
+  /^(?:accept|accept-encoding|connection|cookie|if-.*|range|content-.*|transfer-encoding|expect|te|trailer|upgrade)$/i;
 
 /** A question on the connection, and with the credentials, of `inbound`. */
 export function questionOf(

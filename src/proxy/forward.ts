@@ -32,7 +32,7 @@ interface ForwardOptions {
  */
 export function forward(
   request: AdmittedRequest,
-  router: Router,
+  router: Pick<Router, 'deliver'>,
   transport: Transport,
   { ifNoneMatch, believesNotFound = false }: ForwardOptions = {},
 ): Promise<Outcome> {

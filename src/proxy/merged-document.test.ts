@@ -124,6 +124,21 @@ describe('a request for discovery', () => {
     assert.deepEqual([response.status, await response.text()], [404, '404 page not found\n']);
   });
 
+  test('of a document that has been deleted gets the server’s own 404, not the document of before', async () => {
+    const list = { kind: 'APIResourceList', apiVersion: 'v1', groupVersion: 'example.com/v1', resources: [] };
+    let isDeleted = false;
+    const transport = recordingTransport(() =>
+      isDeleted ? new Response('404 page not found\n', { status: 404 }) : Response.json(list),
+    );
+    const { app } = await testApp({ ...sidecar, transport });
+    const ask = () => app.fetch(request({ accept: 'application/json' }, '/apis/example.com/v1'));
+    assert.equal((await ask()).status, 200);
+    isDeleted = true;
+    for (const time of ['when it asks all others', 'when it knows that nobody has it']) {
+      assert.equal((await ask()).status, 404, time);
+    }
+  });
+
   test('without a body is asked without one', async () => {
     const transport = recordingTransport(() => new Response(null, { headers: { etag: '"1"' } }));
     const { app } = await testApp({ ...sidecar, transport });

@@ -32,6 +32,8 @@ export class RetryBudget {
 const believedFor = 1_000;
 /** What is remembered at a time: clients can ask for any number of resources that do not exist. */
 const maximumRemembered = 1_000;
+/** Characters: a client's path may have tens of thousands. */
+const longestRemembered = 256;
 
 /**
  * What several servers said a moment ago that they do not serve. It is believed until then, so that resources that exist
@@ -61,6 +63,7 @@ export class ServedNowhere {
   add(requestInfo: RequestInfo): void {
     this.#forget();
     const key = keyOf(requestInfo);
+    if (key.length > longestRemembered) return;
     this.#until.delete(key);
     this.#until.set(key, this.#clock() + believedFor);
     const [oldest] = this.#until.keys();

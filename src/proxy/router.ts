@@ -141,6 +141,7 @@ export function createRouter(settings: RouterSettings): SettlingRouter {
     identify,
     decide: decider.decide,
     settled,
+    deliverNow,
     deliver: gate === undefined ? deliver : (request, send) => gate.pass(request, send, deliver),
   };
 }

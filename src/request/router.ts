@@ -26,6 +26,11 @@ export interface Router {
    * others. Resolves with the result of `send`, or with a 503 Status when no destination responded.
    */
   deliver(request: AdmittedRequest, send: Send): Promise<Outcome>;
+  /**
+   * The same at once, for questions of the router itself: no limit of requests in flight turns them away, and they wait for no
+   * change of versions.
+   */
+  deliverNow(request: AdmittedRequest, send: Send): Promise<Outcome>;
 }
 
 /** Sends a request to one destination. @throws {TransportError} (rejects) when it did not respond. */

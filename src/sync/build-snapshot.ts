@@ -50,6 +50,8 @@ export interface SnapshotOutput {
   readonly snapshot: Snapshot | undefined;
   /** False if the cluster serves the same as before; `snapshot` is then the previous one. */
   readonly changed: boolean;
+  /** What was read makes no valid snapshot: `snapshot` is the previous one, and says nothing of now. */
+  readonly isInvalid?: boolean;
   readonly warnings: readonly string[];
 }
 

@@ -81,7 +81,7 @@ export function createServerReaders(options: ServerReadersOptions) {
       drop: new AbortController(),
       failures: 0,
       knownGroupVersions: groupVersionsOf(previous?.set ?? {}),
-      hashReader: createStorageVersionHashReader(clock, previous, timing.concurrentDocuments),
+      hashReader: createStorageVersionHashReader(clock, previous, timing),
       dueAt: -Infinity,
       lost: undefined,
       notReadyAt: undefined,

@@ -14,6 +14,7 @@ import { type ServedSet, storageVersionNameIssue } from '../snapshot/format/sche
 import { createDocumentCache } from './document-cache.ts';
 import { checkedDocument, getJson, ReadError, type ServerDocuments } from './server-documents.ts';
 import type { GroupAndVersion } from './shared-objects.ts';
+import type { SyncTiming } from './timing.ts';
 import {
   acceptableNames,
   type DiscoveredGroupVersion,
@@ -224,8 +225,6 @@ async function groupVersionOf(
 const noGroups: ServedGroups = [];
 const nobody: StoringServer = { id: '', version: undefined, set: { storageVersions: {} } };
 
-/** For all documents of one reading, milliseconds: an extension API server that hangs must not delay the reading. */
-const timeout = 2_000;
 /**
  * Until everything is read again, milliseconds. After an update, an extension API server may store at another version
  * with the same discovery.
@@ -253,11 +252,14 @@ export type StorageVersionHashReader = ReturnType<typeof createStorageVersionHas
 export function createStorageVersionHashReader(
   clock: Pick<Clock, 'monotonic' | 'random'>,
   previous: LastKnownServer | undefined,
-  concurrentDocuments: number,
+  {
+    concurrentDocuments,
+    storageVersionTimeout,
+  }: Pick<SyncTiming, 'concurrentDocuments' | 'storageVersionTimeout'>,
 ) {
   const lists = createDocumentCache<StorageVersionHashes>({
     clock,
-    timeout,
+    timeout: storageVersionTimeout,
     concurrentDocuments,
     remembered: snapshotLimits.documents,
   });
@@ -278,8 +280,8 @@ export function createStorageVersionHashReader(
     /** The server may be another process from now on: each hash stays only until it has been read again. */
     outdate,
     /**
-     * The set with its hashes: the same object while nothing changes. Never rejects: hashes do not decide where requests go.
-     * One that cannot be read stays as last known.
+     * The set with its hashes: the same object while nothing changes. Never rejects: what a server serves counts without them. A
+     * resource whose hash is not known is one that servers may store differently.
      */
     async read({ documents, set, resourceLists, version, signal }: HashesRequest): Promise<ServedSet> {
       const now = clock.monotonic();

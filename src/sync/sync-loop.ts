@@ -143,13 +143,16 @@ export function createSyncLoop(given: SyncParts): SyncLoop {
     while (!signal.aborted) {
       const woken = wake.signal;
       if (reads) isOwed = false;
+      let isInForce = false;
       try {
         await round(reads, signal);
+        isInForce = lastReadAt === last?.endedAt && last?.outcome.isInvalid !== true;
       } catch (error) {
         logger.error({ err: error }, 'A round failed');
       }
-      // The age of a snapshot says when the cluster was last read: a round that could read no server renews nothing.
-      await publication.keepInForce(lastReadAt === last?.endedAt).catch((error: unknown) => {
+      // The age of a snapshot says when it was last what the cluster serves: a round that could read no server, or could not
+      // publish what it has read, renews nothing.
+      await publication.keepInForce(isInForce).catch((error: unknown) => {
         logger.error({ err: error }, 'The snapshot could not be renewed');
       });
       // With jitter, sync jobs that started together do not send their requests together.
@@ -275,7 +278,7 @@ export interface SyncOnceResult {
 export async function runOnce(given: SyncParts, signal: AbortSignal): Promise<SyncOnceResult> {
   const context = createRoundContext(given);
   const { options } = context;
-  const { snapshot, servers, readings, warnings, isWhole } = await oneRound(context, signal);
+  const { snapshot, servers, readings, warnings, isWhole, isInvalid } = await oneRound(context, signal);
   const delivery = snapshot && (await sealDelivery(snapshot, options.signingKey));
   const deliveries =
     delivery === undefined
@@ -289,6 +292,7 @@ export async function runOnce(given: SyncParts, signal: AbortSignal): Promise<Sy
   const ok =
     snapshot !== undefined &&
     isWhole &&
+    isInvalid !== true &&
     servers.every(({ id, departedAt }) => departedAt !== undefined || readings.get(id)?.ok === true) &&
     deliveries.every(({ result }) => result.kind === 'accepted');
   return { ok, snapshot, readings, warnings, deliveries };
@@ -327,16 +331,13 @@ async function deliverOnce(
   return deliverTo(target, await sealDelivery(next, signingKey), signal);
 }
 
-interface RoundOutcome {
-  readonly snapshot: Snapshot | undefined;
-  readonly changed: boolean;
+interface RoundOutcome extends SnapshotOutput {
   readonly servers: readonly SyncServer[];
   readonly readings: ReadonlyMap<string, ServerReading>;
   /** Whether everything that is watched could be listed. */
   readonly isWhole: boolean;
   /** Resolves when a round would know more of schemas; `undefined` while none are being read. */
   readonly moreSchemas: Promise<unknown> | undefined;
-  readonly warnings: readonly string[];
 }
 
 /**
@@ -412,5 +413,5 @@ async function buildValidSnapshot(input: SnapshotInput): Promise<SnapshotOutput>
   const parsed = await parseSnapshot(output.snapshot);
   if (parsed.ok) return { ...output, snapshot: parsed.snapshot };
   const issue = `the readings make no valid snapshot, so the last one is used: ${describeIssues(parsed.issues)}`;
-  return { snapshot: input.previous, changed: false, warnings: [...output.warnings, issue] };
+  return { snapshot: input.previous, changed: false, isInvalid: true, warnings: [...output.warnings, issue] };
 }

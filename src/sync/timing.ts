@@ -11,6 +11,8 @@ export const defaultTiming = {
   readTimeout: 15_000,
   /** Between reads of a server that fails: it is due again in the next round, as a healthy server is. */
   readBackOff: { initialMilliseconds: 400, maximumMilliseconds: 800 },
+  /** For the storage versions of all that one server serves: an extension API server that hangs must not delay the reading. */
+  storageVersionTimeout: 2_000,
   concurrentServers: 16,
   /** Documents read at once from one server (classic discovery has one per group version). */
   concurrentDocuments: 8,

@@ -88,7 +88,7 @@ const waysOut: Readonly<Record<string, (port: number) => Promise<unknown>>> = {
     const target = httpsTarget({
       url: `https://127.0.0.1:${port}`,
       serverName: name,
-      certificateAuthorities: ca,
+      credentials: async () => ({ certificateAuthorities: ca }),
     });
     try {
       await target.held(signal);

@@ -83,6 +83,7 @@ export async function startRouter(context: TestContext, options: TestRouterOptio
         identify: options.identify ?? (() => ({ kind: 'passthrough' })),
         decide: () => ({ decision: 'local', reason: 'NotAResourceRequest', candidates: [] }),
         deliver: ({ inbound }, send) => attempt(() => send(outboundFor(inbound))),
+        deliverNow: ({ inbound }, send) => attempt(() => send(outboundFor(inbound))),
       },
       dialer: transport.dialer,
       clientCertificateOf: () => ({}),

@@ -88,7 +88,7 @@ function planLive(
   settings: SyncSettings,
   common: Pick<SyncOptions, 'servers' | 'signingKey' | 'cluster' | 'files' | 'clientCertificate'>,
 ): LiveSync {
-  const { call, apiServers, snapshot, routers, endpoints } = settings.values;
+  const { call, apiServers, snapshot, routers, endpoints, client } = settings.values;
   const { kubeconfig, context } = apiServers;
   const inCluster = apiServers.inCluster === true;
   if (settings.isGiven('kubeconfig') && inCluster) {
@@ -120,6 +120,15 @@ function planLive(
         kubeconfig === undefined ? (inCluster ? { inCluster } : undefined) : { kubeconfig, context },
       ...(usesOwnAuthorities ? {} : readPeerAuthorities(settings)),
       routerCertificateAuthorities: settings.file('target-ca-file', routers.caFile)?.text,
+      credentials() {
+        const again = (file: string | undefined) => (file === undefined ? undefined : settings.readFile(file));
+        const [certificate, key] = [again(client.certFile), again(client.keyFile)];
+        return {
+          certificateAuthorities: usesOwnAuthorities ? undefined : again(apiServers.caFile),
+          clientCertificate: certificate !== undefined && key !== undefined ? { certificate, key } : undefined,
+          routerCertificateAuthorities: again(routers.caFile),
+        };
+      },
       routerBearerToken: readTargetToken(settings),
       routers: [
         ...targets.map((url) => ({ url, serverName })),

@@ -149,14 +149,17 @@ function wrong(error: unknown): string {
 
 /**
  * Fetches a key set for jose, which asks for it every ten minutes and for unknown keys. When that fails, the last one
- * stays in use, and nobody tries again for `fetchInterval`: tokens must not make the router flood their issuer.
+ * stays in use, and nobody tries again for `fetchInterval`: tokens must not make the router flood their issuer. On Workers no
+ * request may wait for the fetch of another (docs/decisions/0008): while one is under way, the known keys are used.
  */
 function keptKeySet(fetchKeys: typeof fetch, logger: Logger): FetchImplementation {
   let known: string | undefined;
+  let begunAt = Number.NEGATIVE_INFINITY;
   let failedAt = Number.NEGATIVE_INFINITY;
   return async (url, init) => {
-    const sinceFailure = performance.now() - failedAt;
-    if (sinceFailure >= fetchInterval) {
+    const now = performance.now();
+    if (now - (known === undefined ? failedAt : Math.max(begunAt, failedAt)) >= fetchInterval) {
+      begunAt = now;
       try {
         const { status, body } = await fetchKeys(url, init);
         if (status !== 200 || body === null) throw new Error(`status ${status}`);

@@ -179,15 +179,20 @@ export function createSnapshotRefresh(
     hasLooked = true;
   }
 
+  /** A client that leaves ends its request, and the receiver's next turn waits for the look that the request began. */
+  function lookToTheEnd(waitUntil: WaitUntil): Promise<void> {
+    const looking = look();
+    waitUntil(looking);
+    return looking;
+  }
+
   return (waitUntil) => {
-    if (!hasLooked) return look();
+    if (!hasLooked) return lookToTheEnd(waitUntil);
     const elapsed = now() - begunAt;
     // A clock that was set back counts as time passed.
     if (elapsed >= 0 && elapsed < interval) return undefined;
-    const looking = look();
+    const looking = lookToTheEnd(waitUntil);
     const table = receiver.current();
-    if (table === undefined || isOld(table, now())) return looking;
-    waitUntil(looking);
-    return undefined;
+    return table === undefined || isOld(table, now()) ? looking : undefined;
   };
 }

@@ -78,14 +78,14 @@ const message =
  * server passes here, so that none is sent as an anonymous one, or as the user of a second credential.
  */
 export function refuseAuthenticated(router: Router, logger: Logger): Router {
-  return {
-    ...router,
-    deliver(request, send) {
+  const refusing =
+    (deliver: Router['deliver']): Router['deliver'] =>
+    (request, send) => {
       const { caller, inbound } = request;
-      if (caller.kind !== 'authenticated') return router.deliver(request, send);
+      if (caller.kind !== 'authenticated') return deliver(request, send);
       const { remoteAddress } = inbound.connection;
       logger.info({ error: message, remoteAddress, 'audit-ID': auditIdOf(inbound) }, 'Unauthorized');
       return Promise.resolve(ownResponse(statusResponse('Unauthorized', message)));
-    },
-  };
+    };
+  return { ...router, deliver: refusing(router.deliver), deliverNow: refusing(router.deliverNow) };
 }

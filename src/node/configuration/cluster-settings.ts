@@ -6,6 +6,7 @@ import {
   listedServers,
   section,
   setting,
+  shortName,
   text,
   wholeNumber,
 } from './setting-types.ts';
@@ -57,7 +58,7 @@ export const clusterReading = (ofSyncJob: boolean) => {
             'How long a server that was stopped in order stays known: its resources get 503 and are Stale in discovery, not 404. 0s: not at all. Only for servers that were found, not listed.',
         },
       ),
-      cluster: setting('cluster', text('name'), {
+      cluster: setting('cluster', shortName, {
         ...needs,
         description: 'Name of the cluster, kept in the snapshot.',
       }),

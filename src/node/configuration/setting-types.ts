@@ -4,6 +4,7 @@ import { token } from '../../request/headers.ts';
 import { isPreferredVersion } from '../../routing/preferred-version.ts';
 import { expected, quoted } from '../../runtime/validation.ts';
 import { parseCidr, parseHostPort, parseHttpsOrigin } from '../../snapshot/addresses/addresses.ts';
+import { shortText } from '../../snapshot/format/schema.ts';
 import type { About, SectionSchema, SettingSchema, SettingType } from './setting.ts';
 
 /** A setting: the name of its flag, what its value may be, and what there is to say about it. */
@@ -41,6 +42,8 @@ const filledText = v.pipe(v.string(expected('text')), v.minLength(1, 'must not b
 const last = (occurrences: readonly string[]) => occurrences.at(-1);
 
 export const text = (placeholder: string) => textLike(placeholder, filledText);
+/** What a snapshot can hold. */
+export const shortName = textLike('name', shortText);
 
 function textLike<Schema extends v.GenericSchema>(placeholder: string, schema: Schema) {
   return { placeholder, schema, given: last } satisfies SettingType<Schema>;

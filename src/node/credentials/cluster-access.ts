@@ -43,7 +43,7 @@ export interface ClusterCredentials {
  * @throws {ClusterAccessError} that says what is wrong with it
  */
 export async function loadClusterAccess(options: ClusterAccessOptions): Promise<ClusterAccess> {
-  const identity = identityOf(options);
+  let identity = identityOf(options);
   const { cluster, user, file } = identity;
   if (user.token !== undefined) checkedToken(user.token, user, file);
   const { server = `cluster ${cluster.name}` } = cluster;
@@ -64,6 +64,7 @@ export async function loadClusterAccess(options: ClusterAccessOptions): Promise<
     credentials() {
       const at = performance.now();
       if (last === undefined || at - last.at >= freshMilliseconds) {
+        identity = renewedIdentity(options, identity);
         last = { at, credentials: readCredentials(identity) };
         last.credentials.catch(() => {
           last = undefined;
@@ -116,6 +117,16 @@ interface KubeconfigIdentity {
   readonly cluster: KubeconfigCluster;
   readonly user: KubeconfigUser;
   readonly file: string;
+}
+
+/** Credentials that stand in the file itself are renewed, too. One that cannot be used, or is of another cluster, is left alone. */
+function renewedIdentity(options: ClusterAccessOptions, last: KubeconfigIdentity): KubeconfigIdentity {
+  try {
+    const now = identityOf(options);
+    return now.cluster.server === last.cluster.server ? now : last;
+  } catch {
+    return last;
+  }
 }
 
 function identityOf(options: ClusterAccessOptions): KubeconfigIdentity {

@@ -81,6 +81,7 @@ export function followServers(options: FollowedServersOptions) {
           (server) => server.id === id && server.unread === true,
         );
         if (unread === true && wasUnread !== true) health.changedHands(id);
+        if (unread !== true && wasUnread === true) health.read(id);
       }
       for (const [id, word] of words) {
         if (!isAsTheSnapshotSays(id, word, table)) continue;

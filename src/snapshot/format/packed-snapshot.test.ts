@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { servedSetKeyOf, servedSetOf, snapshotOf } from '../../../test/support/snapshot-builder.ts';
 import { canonicalJson } from '../../runtime/canonical-json.ts';
@@ -112,6 +114,25 @@ test('snapshots say the same whatever their generation and time, and in whatever
   assert.ok(isSameContent(mixed(), { servedSets, servers, metadata: later, ...rest }));
   assert.ok(!isSameContent(mixed(), { ...rest, servedSets, metadata, servers: servers.slice(1) }));
   assert.ok(!isSameContent(mixed(), { ...rest, servedSets: {}, metadata, servers }));
+});
+
+test('a set does not hold the sets that it came after before', async () => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  const setOf = (change: number) => servedSetOf([`group-${change}.example.com/v1/things`]);
+  let newest = setOf(0);
+  const oldest = new WeakRef(newest);
+  // Servers show a change one after the other: each set comes second, and is the first one then.
+  for (let change = 1; change < 4; change++) {
+    const next = setOf(change);
+    await setsText({ before: newest, next });
+    await setsText({ next });
+    newest = next;
+  }
+  await new Promise(setImmediate);
+  collect();
+  assert.equal(oldest.deref(), undefined);
+  assert.ok(newest);
 });
 
 test('a set that came back before is not looked at again, but under another key', async () => {

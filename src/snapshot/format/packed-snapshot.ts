@@ -81,7 +81,9 @@ export async function setsText(
           ? before.text
           : await setText(base === undefined ? set : await differenceFrom(base, set, slice), slice);
       // The text of the first one is not kept: it is long, and the texts of its parts are.
-      if (base !== undefined) written.set(set, { base: base[1], text });
+      // An entry of before, when it was not the first, would hold the set that it came after, and so each set of before.
+      if (base === undefined) written.delete(set);
+      else written.set(set, { base: base[1], text });
       members.push(`${JSON.stringify(key)}:${text}`);
     }
     base = [key, set];

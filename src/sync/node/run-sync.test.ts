@@ -72,8 +72,7 @@ function targetFor(context: TestContext, { url, serverName }: { url: string; ser
   const target = httpsTarget({
     url,
     serverName,
-    certificateAuthorities: authority.certificate,
-    clientCertificate,
+    credentials: async () => ({ certificateAuthorities: authority.certificate, clientCertificate }),
   });
   context.after(() => target.close());
   return target;

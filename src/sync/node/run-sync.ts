@@ -12,7 +12,7 @@ import { type ClusterSource, createClusterSource } from '../cluster-source.ts';
 import type { SnapshotTarget } from '../deliver.ts';
 import { createSyncLoop, runOnce, type SyncLoop, type SyncOnceResult, type SyncParts } from '../sync-loop.ts';
 import type { ServerDescription } from '../sync-server.ts';
-import type { SyncTiming } from '../timing.ts';
+import { defaultTiming, type SyncTiming } from '../timing.ts';
 import { ApiClient, apiServerName, type Endpoint } from './api-client.ts';
 import { openRecording, type Recording } from './recording.ts';
 import { type FileTargetOptions, fileTarget, httpsTarget, previousSnapshot } from './targets.ts';
@@ -33,9 +33,19 @@ export interface LocalApiServer extends Endpoint {
   readonly isAt?: ((address: string) => boolean) | undefined;
 }
 
+/** What the sync job reads and pushes with. PEM. */
+interface SyncCredentials {
+  /** Verify API servers' serving certificates. Required without `kubernetes`. */
+  readonly certificateAuthorities?: string | undefined;
+  readonly clientCertificate?: HttpsServer['clientCertificate'];
+  /** Verify routers' serving certificates. Default: `certificateAuthorities`. */
+  readonly routerCertificateAuthorities?: string | undefined;
+}
+
 /** What a sync job is told, by flags, a file or a library's user. Texts are PEM. */
 export interface SyncOptions
-  extends Pick<SyncParts, 'cluster' | 'previous' | 'timing' | 'observer' | 'logger'> {
+  extends SyncCredentials,
+    Pick<SyncParts, 'cluster' | 'previous' | 'timing' | 'observer' | 'logger'> {
   /** Listed by hand. With `kubernetes` it may be empty. */
   readonly servers: readonly ServerDescription[];
   /**
@@ -43,9 +53,8 @@ export interface SyncOptions
    * servers at their own addresses, and `clientCertificate` is for routers only. Each defaults to that of the kubeconfig.
    */
   readonly kubernetes?: ClusterAccessOptions | undefined;
-  /** Verify API servers' serving certificates. Required without `kubernetes`. */
-  readonly certificateAuthorities?: string | undefined;
-  readonly clientCertificate?: HttpsServer['clientCertificate'];
+  /** In place of those above and below, asked for each request: files are renewed. Default: they stay as they are. */
+  readonly credentials?: (() => SyncCredentials) | undefined;
   readonly routers?: readonly RouterTarget[] | undefined;
   /** A signed one is also what the next run starts from, with what the routers hold. */
   readonly files?: readonly FileTargetOptions[] | undefined;
@@ -60,8 +69,6 @@ export interface SyncOptions
   readonly local?: LocalApiServer | undefined;
   /** `Via` of each request, so that the router recognizes requests of its own. */
   readonly via?: string | undefined;
-  /** Verify routers' serving certificates. Default: `certificateAuthorities`. */
-  readonly routerCertificateAuthorities?: string | undefined;
   /**
    * For routers, instead of the certificate or in addition: they require at least one of them. Called for each request,
    * since tokens are rotated.
@@ -161,7 +168,9 @@ export async function runSync(
  */
 export async function syncOnce(options: SyncOptions, signal: AbortSignal): Promise<SyncOnceResult> {
   // A server that may be restarting is not waited for: the next run reads it.
-  const opened = await openSync(options, signal, { ...options.timing, departure: 0 });
+  // Nobody comes back for what was not read in time.
+  const timing = { ...options.timing, departure: 0, storageVersionTimeout: defaultTiming.readTimeout };
+  const opened = await openSync(options, signal, timing, 0);
   try {
     return await runOnce(opened.parts, signal);
   } finally {
@@ -169,21 +178,32 @@ export async function syncOnce(options: SyncOptions, signal: AbortSignal): Promi
   }
 }
 
+/**
+ * How long a sync job that starts asks who may hold the last snapshot while nobody responds, milliseconds: a pod's network may not
+ * be there yet, and without that snapshot a server that is down now would be forgotten by all.
+ */
+const holdersAskedFor = 5_000;
+
 async function openSync(
   given: SyncOptions,
   signal: AbortSignal,
   timing: Partial<SyncTiming> | undefined = given.timing,
+  patience: number = holdersAskedFor,
 ) {
   const access = given.kubernetes && (await loadClusterAccess(given.kubernetes));
   const routers = given.routers ?? [];
-  // Routers are pushed to as who reads the cluster, unless there is a certificate for them.
-  const isFound = routers.length > 0 || given.certificateAuthorities === undefined;
-  const found = isFound ? await access?.credentials() : undefined;
-  const options = {
-    ...given,
-    certificateAuthorities: given.certificateAuthorities ?? found?.certificateAuthorities,
-    clientCertificate: given.clientCertificate ?? found?.clientCertificate,
+  const credentialsNow = async (): Promise<SyncCredentials> => {
+    const own = ownCredentials(given);
+    // Routers are pushed to as who reads the cluster, unless there is a certificate for them.
+    const isFound = routers.length > 0 || own.certificateAuthorities === undefined;
+    const found = isFound ? await access?.credentials() : undefined;
+    return {
+      ...own,
+      certificateAuthorities: own.certificateAuthorities ?? found?.certificateAuthorities,
+      clientCertificate: own.clientCertificate ?? found?.clientCertificate,
+    };
   };
+  const options = { ...given, ...(await credentialsNow()) };
   checkSyncOptions(options);
   const { logger = silentLogger, record, files = [], targets = [] } = options;
   const recording = record === undefined ? undefined : await openRecording(record);
@@ -194,27 +214,31 @@ async function openSync(
   const advertised = createAdvertisedAddresses(
     routers.filter(({ publicAuthorities }) => publicAuthorities !== true).map(({ url }) => url),
   );
-  const authorities = options.routerCertificateAuthorities ?? options.certificateAuthorities;
   const pushed = routers.map(({ url, serverName, publicAuthorities = false }) =>
     httpsTarget({
       url,
       serverName,
-      clientCertificate: options.clientCertificate,
+      async credentials() {
+        const now = await credentialsNow();
+        const authorities = now.routerCertificateAuthorities ?? now.certificateAuthorities;
+        return {
+          clientCertificate: now.clientCertificate,
+          certificateAuthorities: publicAuthorities ? undefined : authorities,
+        };
+      },
       bearerToken: options.routerBearerToken,
       onAdvertised: (address) => advertised.heard(url, address),
-      certificateAuthorities: publicAuthorities ? undefined : authorities,
     }),
   );
   const allTargets = [...pushed, ...files.map(fileTarget), ...targets];
   const previous =
-    options.previous ?? (await previousSnapshot({ holders: allTargets, keys, logger }, signal));
+    options.previous ?? (await previousSnapshot({ holders: allTargets, keys, logger, patience }, signal));
   const client = new ApiClient({
-    credentials: async () =>
-      access?.credentials() ?? {
-        certificateAuthorities: given.certificateAuthorities,
-        clientCertificate: given.clientCertificate,
-        headers: [],
-      },
+    credentials: async () => {
+      if (access !== undefined) return access.credentials();
+      const { certificateAuthorities, clientCertificate } = ownCredentials(given);
+      return { certificateAuthorities, clientCertificate, headers: [] };
+    },
     via: options.via,
     userAgent: options.via === undefined ? 'mixed-version-proxy-sync' : undefined,
   });
@@ -240,18 +264,24 @@ async function openSync(
   };
 }
 
+function ownCredentials(given: SyncCredentials & Pick<SyncOptions, 'credentials'>): SyncCredentials {
+  const { certificateAuthorities, clientCertificate, routerCertificateAuthorities } =
+    given.credentials?.() ?? given;
+  return { certificateAuthorities, clientCertificate, routerCertificateAuthorities };
+}
+
 /** The API servers of a cluster: listed by hand, or found with a kubeconfig, and what they share. */
 export function openCluster(
   client: ApiClient,
-  given: Pick<SyncOptions, 'servers' | 'certificateAuthorities' | 'local' | 'previous' | 'timing'>,
+  given: Pick<SyncOptions, 'servers' | keyof SyncCredentials | 'credentials' | 'local' | 'previous' | 'timing'>,
   access: ClusterAccess | undefined,
   recording?: Recording,
 ): ClusterSource {
-  const { certificateAuthorities, local, previous, timing } = given;
+  const { local, previous, timing } = given;
   const peerAt = (origin: string, serverName = apiServerName): Endpoint => ({
     origin,
     serverName,
-    certificateAuthorities,
+    certificateAuthorities: ownCredentials(given).certificateAuthorities,
   });
   const endpointOf = ({ readFrom, url, address, serverName }: ServerDescription): Endpoint | undefined => {
     const origin = readFrom ?? url ?? (address && `https://${address}`);

@@ -176,7 +176,7 @@ async function routerTarget(context: TestContext, router: SetUp, bearerToken?: (
   );
   const target = httpsTarget({
     url: `https://127.0.0.1:${port}`,
-    certificateAuthorities: authority.certificate,
+    credentials: async () => ({ certificateAuthorities: authority.certificate }),
     bearerToken,
   });
   context.after(() => target.close());

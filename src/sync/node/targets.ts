@@ -11,6 +11,7 @@ import { replaceFile } from '../../node/files/write-whole-file.ts';
 import { ownPathsPrefix } from '../../request/own-path-target.ts';
 import { errorMessage } from '../../runtime/errors.ts';
 import type { Logger } from '../../runtime/logger.ts';
+import { systemClock } from '../../runtime/time.ts';
 import {
   type AdvertisedServer,
   advertisedAddressHeader,
@@ -29,9 +30,11 @@ import type { Delivery, DeliveryResult, SealedDelivery, SnapshotTarget } from '.
 import { isTransient } from './api-client.ts';
 
 /** With a client certificate, a token or both, of an allowed caller of the router. */
-interface HttpsTargetOptions extends Omit<HttpsServer, 'origin'> {
+interface HttpsTargetOptions extends Pick<HttpsServer, 'serverName'> {
   /** `https://host:port` of a router's serving or admin address, or of a Worker. */
   readonly url: string;
+  /** Asked before each request: files are renewed. */
+  readonly credentials: () => Promise<Pick<HttpsServer, 'certificateAuthorities' | 'clientCertificate'>>;
   /** Called for each response with the address that the router advertises for peers; `undefined`: none. */
   readonly onAdvertised?: ((advertised: AdvertisedServer | undefined) => void) | undefined;
   readonly bearerToken?: (() => string | Promise<string>) | undefined;
@@ -54,10 +57,19 @@ const snapshotPath = `${ownPathsPrefix}/v1/snapshot`;
 
 /** Pushes to a router over HTTPS. */
 export function httpsTarget(options: HttpsTargetOptions): HttpsTarget {
-  const { url, bearerToken } = options;
-  const client = new HttpsClient({ ...options, origin: url }, { connectTimeout });
+  const { url, serverName, bearerToken } = options;
+  let connected: { readonly client: HttpsClient; readonly made: string } | undefined;
   /** Digest of what it has taken last. */
   let taken: string | undefined;
+
+  async function clientNow(): Promise<HttpsClient> {
+    const server = { origin: url, serverName, ...(await options.credentials()) };
+    const made = JSON.stringify(server);
+    if (connected?.made === made) return connected.client;
+    connected?.client.retire();
+    connected = { client: new HttpsClient(server, { connectTimeout }), made };
+    return connected.client;
+  }
 
   async function send(
     method: 'GET' | 'HEAD' | 'PUT',
@@ -68,6 +80,7 @@ export function httpsTarget(options: HttpsTargetOptions): HttpsTarget {
       longest = maximumResponseBytes,
     }: { readonly body?: string; readonly timeout?: number; readonly longest?: number } = {},
   ): Promise<HttpsResponse> {
+    const client = await clientNow();
     const response = await client.ask(
       {
         method,
@@ -129,7 +142,7 @@ export function httpsTarget(options: HttpsTargetOptions): HttpsTarget {
       if (response.status !== 200) throw unexpected(response);
       return response.text;
     },
-    close: () => client.close(),
+    close: () => connected?.client.close(),
   };
 }
 
@@ -185,11 +198,15 @@ export function fileTarget({ file, unsigned = false }: FileTargetOptions): Snaps
 
 type SnapshotHolder = Pick<SnapshotTarget, 'name' | 'held'>;
 
+const askedAgainAfter = 500;
+
 interface PreviousSnapshotSources {
   readonly holders: readonly SnapshotHolder[];
   /** A snapshot that is not signed with one of these is not used. */
   readonly keys: PinnedKeySet;
   readonly logger: Logger;
+  /** Milliseconds for which they are asked again while none responds. Default: once. */
+  readonly patience?: number;
 }
 
 /**
@@ -199,16 +216,29 @@ interface PreviousSnapshotSources {
  * Never rejects: a sync job that finds none starts without.
  */
 export async function previousSnapshot(
-  { holders, keys, logger }: PreviousSnapshotSources,
+  { holders, keys, logger, patience = 0 }: PreviousSnapshotSources,
   signal: AbortSignal,
 ): Promise<Snapshot | undefined> {
-  const found = await Promise.all(
-    holders.map(async ({ name: source, held }) => {
+  const until = systemClock.monotonic() + patience;
+  let hasResponded = false;
+  const ask = async ({ name: source, held }: SnapshotHolder) => {
+    try {
+      const jws = await held?.(signal);
+      hasResponded = true;
+      return { source, jws };
+    } catch (err) {
       // A router that is not up yet is normal at the very first start.
-      const jws = await held?.(signal).catch((err: unknown) => {
-        logger.info({ err, source }, 'The snapshot that a target holds could not be read');
-        return undefined;
-      });
+      logger.info({ err, source }, 'The snapshot that a target holds could not be read');
+      return { source, jws: undefined };
+    }
+  };
+  let responses = await Promise.all(holders.map(ask));
+  while (!hasResponded && !signal.aborted && systemClock.monotonic() < until) {
+    await systemClock.sleep(askedAgainAfter, signal);
+    responses = await Promise.all(holders.map(ask));
+  }
+  const found = await Promise.all(
+    responses.map(async ({ source, jws }) => {
       try {
         return jws === undefined ? undefined : (await openSnapshot(jws, keys)).snapshot;
       } catch (err) {
