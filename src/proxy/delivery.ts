@@ -162,7 +162,10 @@ export function createDelivery(settings: RouterSettings, decider: Decider): Rout
       record?.attemptEnded('InternalError');
       throw error;
     }
-    const { code, message, mayHaveBeenProcessed } = error;
+    const { message, mayHaveBeenProcessed } = error;
+    // The router itself has ended the request, and the client is still there: it was the destination that did not respond.
+    const isTimedOut = error.code === 'ClientGone' && record?.dropped === 'RequestTimeout';
+    const code = isTimedOut ? 'Timeout' : error.code;
     record?.attemptEnded(code);
     // Not evidence against the destination: if it counted, any client could make the router avoid a server.
     const isClients = code === 'ClientGone' || code === 'RequestHeaderFieldsTooLarge';

@@ -6,7 +6,7 @@ import type { TLSSocket } from 'node:tls';
 import { firstHeader } from '../../src/apimachinery/raw-headers.ts';
 import { createRouterServer } from '../../src/node/serving/server.ts';
 import { eventually } from '../support/eventually.ts';
-import { rawClient } from '../support/node-clients.ts';
+import { rawClient, readToEnd } from '../support/node-clients.ts';
 import { get, serverOf } from '../support/responses-by-hand.ts';
 import { ask } from '../support/security/ask.ts';
 import { servingPair } from '../support/security/certificates.ts';
@@ -168,6 +168,27 @@ test('connections that are no tunnels have a limit of their own, and leave room 
   tunnels[0]?.destroy();
   await eventually(() => ended === 1);
   assert.equal(await isTaken(), false, 'one that is no tunnel');
+});
+
+test('attack: upgrades whose bodies never come leave nothing behind, and raise no limit', async (context) => {
+  const { port, handled } = await serverOf(context, {
+    limits: { maxConnections: 10, maxOrdinaryConnections: 1 },
+    onUpgrade: (_incoming, socket) => void socket.end('HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n'),
+  });
+  const upgrade = get('/exec', 'Connection: Upgrade', 'Upgrade: websocket', 'Content-Length: 1');
+  for (let count = 0; count < 3; count++) {
+    const client = await rawClient(context, port);
+    client.write(upgrade);
+    assert.match(await readToEnd(client), /^HTTP\/1\.1 400 /);
+  }
+  const first = await rawClient(context, port);
+  first.write(get('/first'));
+  await eventually(() => handled.length === 1);
+  // A connection beyond the limit is closed.
+  const second = await rawClient(context, port).catch(() => undefined);
+  second?.write(get('/second'));
+  if (second !== undefined) assert.equal(await readToEnd(second).catch(() => ''), '');
+  assert.equal(handled.length, 1);
 });
 
 test('S11: a TLS handshake that does not come to its end is given up', async (context) => {

@@ -32,6 +32,8 @@ export function processContext(): CommandContext {
   // A reader that has seen enough (`… | head`) closes the pipe. Each write gets an error; without a listener the
   // stream's own event would end the process with a stack trace.
   process.stdout.on('error', () => {});
+  // A log that cannot be written (a full disk, a collector that has ended) is no reason to end what serves.
+  process.stderr.on('error', () => {});
   return {
     stdin: standardInput(),
     writeOutput: (text) =>

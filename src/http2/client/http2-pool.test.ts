@@ -251,6 +251,22 @@ test('drain is emitted when waiting requests have failed, too', async (context) 
   await drained;
 });
 
+test('who waits behind a full connection fails when no further one can be opened, and the full one goes on', async (context) => {
+  const held: PeerOutgoing[] = [];
+  const peer = await startPeer(context, 'h2', (_incoming, outgoing) => void held.push(outgoing));
+  let dials = 0;
+  const dial = connectTo(peer.port);
+  const connect: Http2PoolOptions['connect'] = (onread) =>
+    dials++ === 0 ? dial(onread) : Promise.reject(new Error('no connection'));
+  const dispatcher = poolTo(context, peer, { connect, streamsPerConnection: 1 });
+  const url = `https://127.0.0.1:${peer.port}/`;
+  const first = request(url, { dispatcher });
+  await eventually(() => held.length === 1);
+  await assert.rejects(request(url, { dispatcher }), /no connection/);
+  held[0]?.end('answered');
+  assert.equal(await (await first).body.text(), 'answered');
+});
+
 describe('a server that agrees on HTTP/1.1 only', () => {
   test('fails a request if `http1` is not given', async (context) => {
     const peer = await startPeer(context, 'http/1.1', (_incoming, outgoing) => outgoing.end());

@@ -294,7 +294,7 @@ export class Http2Pool extends Dispatcher {
         },
         (error: unknown) => {
           this.#dialing = false;
-          if (this.#connections.length > 0) return;
+          // Also while there are connections: they are full, and may be so for hours. Another server can be asked.
           for (const request of this.#queue.splice(0)) request.notSent(error);
           // Tells who waits for 'drain' that nothing is queued any more.
           this.#serveQueue();

@@ -126,6 +126,30 @@ test('a body that came with its head can be read by who is asked second', async 
   assert.equal(Buffer.from(inbound.bodySource?.takeWhole() ?? []).toString(), 'body');
 });
 
+test('what follows a complete request and is no HTTP does not take the place of its response', async (context) => {
+  const post = 'POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody';
+  const { client, respond } = await asked(context, `${post}and more\r\n\r\n`);
+  client.write('and still more');
+  await setImmediate();
+  respond(new Response('carried out.'));
+  assert.match(await readToEnd(client), /^HTTP\/1\.1 200 OK\r\n.*Connection: close\r\n.*carried out\.$/s);
+});
+
+test('a client that is to be closed may send the rest of its upload, and gets its response', async (context) => {
+  const head = 'POST /a HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 1000000\r\n\r\n';
+  const { client, respond } = await asked(context, head);
+  const errors: Error[] = [];
+  client.on('error', (error) => errors.push(error));
+  respond(new Response('too large.', { status: 413 }));
+  await readUntil(client, 'too large.');
+  for (let sent = 0; sent < 10; sent++) {
+    client.write('x'.repeat(100_000));
+    await setImmediate();
+  }
+  await readToEnd(client);
+  assert.deepEqual(errors, []);
+});
+
 test('a client that goes away while it waits is told of at once, and nobody else is', async (context) => {
   const { port, handled } = await serverOf(context);
   const [leaving, staying] = [await rawClient(context, port), await rawClient(context, port)];

@@ -11,7 +11,7 @@ import { announcesBody } from '../../request/inbound.ts';
 import { sentElsewhere } from '../../request/transport.ts';
 import { errorCode } from '../../runtime/errors.ts';
 import { type Logger, silentLogger } from '../../runtime/logger.ts';
-import { issueOfHead, writeLastResponse } from '../exchange/http1-heads.ts';
+import { endAfterResponse, issueOfHead, writeLastResponse } from '../exchange/http1-heads.ts';
 import { type NodeBindings, type NodeInboundOptions, NodeInboundRequest } from '../exchange/node-inbound.ts';
 import type { ResponseSink } from '../exchange/response-sink.ts';
 import { Http1ResponseSink } from './http1-response-sink.ts';
@@ -181,6 +181,14 @@ const drainMilliseconds = 5_000;
 function discardUnreadBody(incoming: IncomingMessage, outgoing: ServerResponse): void {
   // Kept here: a body that was destroyed by a reader has no socket any more on 'finish'.
   const { socket } = incoming;
+  outgoing.once('prefinish', () => {
+    if (incoming.complete || outgoing.shouldKeepAlive) return;
+    // After the last response Node would destroy the socket at once.
+    socket.destroySoon = () => {
+      socket.end();
+      incoming.once('close', () => endAfterResponse(socket));
+    };
+  });
   outgoing.once('finish', () => {
     if (incoming.complete) return;
     let left = drainBytes;
@@ -189,7 +197,7 @@ function discardUnreadBody(incoming: IncomingMessage, outgoing: ServerResponse):
       left -= chunk.length;
       if (left < 0) socket.destroy();
     });
-    for (const over of [incoming, socket]) over.once('close', () => clearTimeout(timer));
+    incoming.once('close', () => clearTimeout(timer));
     incoming.resume();
   });
 }

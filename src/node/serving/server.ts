@@ -75,8 +75,6 @@ class ServerConnections {
       const response = this.#pipelines.responseOn(socket);
       if (response?.headersSent === false) response.shouldKeepAlive = false;
     }
-    // A client without a request so far may be about to send one: that response will have `Connection: close`.
-    this.endIdle((socket) => this.#pipelines.responseOn(socket) !== undefined);
   }
 
   end(): void {
@@ -85,9 +83,8 @@ class ServerConnections {
     this.endIdle();
   }
 
-  endIdle(mayEnd: (socket: Duplex) => boolean = () => true): void {
+  endIdle(): void {
     for (const socket of this.#http1) {
-      if (!mayEnd(socket)) continue;
       // After an early response the upload is still read: on a TCP reset the client would lose the response.
       const isUploading = this.#pipelines.lastRequestOn(socket)?.complete === false;
       if (!this.#pipelines.isBusy(socket) && !isUploading) socket.destroy();
@@ -324,15 +321,23 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
   server.on('clientError', (error: Error, socket: Duplex) => {
     // The response to the last request ends the connection.
     if (isAfterLastRequest(error)) return;
+    const response = pipelines.responseOn(socket);
+    // A complete request is being carried out: a 400 would be taken for its response. That comes first, and is the last one.
+    if (pipelines.isBusy(socket) && response?.headersSent === false && response.req.complete) {
+      response.shouldKeepAlive = false;
+      return;
+    }
     connections.handedOver(socket);
-    respondToClientError(error, socket, pipelines.responseOn(socket));
+    respondToClientError(error, socket, response);
   });
   if (onUpgrade !== undefined) {
     server.on('upgrade', (incoming: IncomingMessage, socket: Duplex, firstBytes: Buffer) => {
-      connections.becameTunnel(socket);
-      held.left(socket as TLSSocket);
+      // While the body of the upgrade has not arrived, `socket` is a wrapper of Node's: the connection has another name.
+      const connection = incoming.socket as TLSSocket;
+      connections.becameTunnel(connection);
+      held.left(connection);
       // An earlier response is incomplete: it would be written into the upgraded protocol.
-      if (pipelines.isBusy(socket)) socket.destroy();
+      if (pipelines.isBusy(connection)) connection.destroy();
       else onUpgrade(incoming, socket, firstBytes);
     });
   }

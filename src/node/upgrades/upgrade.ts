@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { allHeaders, firstHeader, type RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { statusResponse } from '../../apimachinery/status.ts';
+import { linesForLogs } from '../../http2/fields/header-fields.ts';
 import { refuseDeclinedUpgrade } from '../../proxy/forward.ts';
 import { handleRequest } from '../../proxy/router.ts';
 import { cleanResponseHeaders, withAuditId, withAuditIdForClient } from '../../request/headers.ts';
@@ -109,6 +110,7 @@ export class UpgradeInbound implements InboundRequest, Expiring {
   readonly signal: AbortSignal;
   auditId: string | undefined;
   record: RequestRecord | undefined;
+  readonly #incoming: IncomingMessage;
   readonly #socket: Duplex;
   readonly #deadlines: Deadlines | undefined;
   readonly #controller = new AbortController();
@@ -120,6 +122,7 @@ export class UpgradeInbound implements InboundRequest, Expiring {
     this.method = incoming.method ?? 'GET';
     this.target = incoming.url ?? '';
     this.headers = incoming.rawHeaders;
+    this.#incoming = incoming;
     this.connection = {
       remoteAddress: incoming.socket.remoteAddress,
       ...options.clientCertificateOf(incoming),
@@ -153,6 +156,13 @@ export class UpgradeInbound implements InboundRequest, Expiring {
 
   liftDeadline(): void {
     if (this.#deadline !== undefined) this.#deadlines?.remove(this, this.#deadline);
+  }
+
+  /** A tunnel may last for hours: of its request only what is needed until its end is kept. */
+  forgetHead(): void {
+    const lines = this.#incoming.rawHeaders;
+    lines.splice(0, lines.length, ...linesForLogs(lines));
+    this.#incoming.headers = {};
   }
 
   expire(): void {
@@ -255,6 +265,7 @@ function openTunnel(
     return sent(101);
   }
   inbound.liftDeadline();
+  inbound.forgetHead();
   const headers = withAuditIdForClient([...head.rawHeaders], inbound);
   client.write(responseHead(101, head.statusMessage ?? '', headers));
   if (serverBytes.length > 0) client.write(serverBytes);
