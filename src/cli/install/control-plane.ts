@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import * as v from 'valibot';
 import { stringify } from 'yaml';
 import type { ClusterAccess } from '../../node/credentials/cluster-access.ts';
@@ -69,8 +70,9 @@ export class ControlPlane {
   /** Why other control-plane nodes are not ready to do without this one; empty when they are. */
   async othersNotReady(port: number): Promise<readonly string[]> {
     const nodes = await this.#get(controlPlaneNodes, nodeList);
-    const reasons = nodes.map(async ({ name, addresses, isReady }) => {
-      if (addresses.includes(this.#ownAddress)) return undefined;
+    const reasons = nodes.map(async (node) => {
+      if (this.#isOwn(node)) return undefined;
+      const { name, addresses, isReady } = node;
       if (!isReady) return `node ${name} is not Ready`;
       const [address] = addresses;
       if (address === undefined) return `node ${name} has no InternalIP`;
@@ -89,10 +91,15 @@ export class ControlPlane {
     return this.#notReadyAt(this.#ownAddress, port);
   }
 
+  /** A kube-apiserver may advertise another address than the node's own; kubeadm names a node by its host. */
+  #isOwn({ name, addresses }: v.InferOutput<typeof nodeList>[number]): boolean {
+    return addresses.includes(this.#ownAddress) || name === hostname().toLowerCase();
+  }
+
   /** What the kubelet of this node tells of a static pod; `undefined`: nothing, or the cluster cannot be asked. */
   async mirrorOf(staticPod: string): Promise<MirrorPod | undefined> {
     const nodes = await this.#get(controlPlaneNodes, nodeList).catch(() => []);
-    const own = nodes.find(({ addresses }) => addresses.includes(this.#ownAddress));
+    const own = nodes.find((each) => this.#isOwn(each));
     if (own === undefined) return undefined;
     return this.#get(mirrorPodPath(staticPod, own.name), mirrorPod).catch(() => undefined);
   }

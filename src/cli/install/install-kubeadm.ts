@@ -80,7 +80,11 @@ export async function install(wish: InstallationWish, site: InstallationSite): P
     await say(`nothing to do: the router is installed, and ready on ${plan.routerPort}`);
     return;
   }
-  const reason = await controlPlane.takeTurn(turns * site.timeout);
+  const reason = await controlPlane.takeTurn(turns * site.timeout).catch((cause: unknown) => {
+    if (journal === undefined || !(cause instanceof InstallationRefused)) throw cause;
+    const way = 'if a run was cut off here, install kubeadm --undo needs no API; then install again';
+    throw new InstallationRefused(`${cause.message}: ${way}`, { cause });
+  });
   if (reason !== undefined) throw new InstallationRefused(reason);
   try {
     await installInTurn(site, plan, journal, controlPlane);

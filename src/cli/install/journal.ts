@@ -17,6 +17,8 @@ const journalSchema = v.object({
       before: v.nullable(v.string()),
       /** Hexadecimal SHA-256 of what was written. */
       written: v.string(),
+      /** The same of what was written before: a run that is cut off may have left that. */
+      replaced: v.optional(v.string()),
       mode: v.number(),
       isSecret: v.boolean(),
     }),
@@ -45,6 +47,7 @@ export function withChange(journal: Journal, { path, before, after, mode, isSecr
     path,
     before: known === undefined ? (before ?? null) : known.before,
     written: digestOf(after ?? ''),
+    ...(known === undefined ? {} : { replaced: known.written }),
     mode,
     isSecret: isSecret === true,
   };
@@ -65,7 +68,8 @@ export function planUndo(
   files: ReadonlyMap<string, string>,
   mended: (path: string, present: string, before: string) => string | undefined = () => undefined,
 ): readonly FileChange[] {
-  return journal.files.toReversed().flatMap(({ path, before, written, mode, isSecret }): FileChange[] => {
+  return journal.files.toReversed().flatMap((file): FileChange[] => {
+    const { path, before, mode, isSecret } = file;
     const present = files.get(path);
     const change = (after: string | undefined): FileChange[] =>
       present === after ? [] : [{ path, before: present, after, mode, isSecret }];
@@ -73,7 +77,7 @@ export function planUndo(
     if (before === null) return change(undefined);
     const whole = present === undefined ? undefined : mended(path, present, before);
     if (whole !== undefined) return change(whole);
-    if (present === before || (present !== undefined && digestOf(present) === written)) return change(before);
+    if (present === before || isWritten(file, present)) return change(before);
     throw new InstallationRefused(
       `${path} has been changed since, or is gone: put it back by hand, then undo again. ${isSecret ? 'It holds a key: what it was is in the journal' : `It was:\n${before}`}`,
     );
@@ -109,7 +113,11 @@ export async function presentFiles(
 /** Whether an installation made this file, and nobody has changed it since. Pure. */
 export function isMade(journal: Journal | undefined, path: string, present: string | undefined): boolean {
   const file = journal?.files.find((each) => each.path === path);
-  return file?.before === null && present !== undefined && digestOf(present) === file.written;
+  return file?.before === null && isWritten(file, present);
+}
+
+function isWritten({ written, replaced }: Journal['files'][number], present: string | undefined): boolean {
+  return present !== undefined && [written, replaced].includes(digestOf(present));
 }
 
 function digestOf(text: string): string {

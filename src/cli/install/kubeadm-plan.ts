@@ -1,4 +1,5 @@
-import { parseDocument } from 'yaml';
+import { isNode, parseDocument } from 'yaml';
+import { isSameJson } from '../../runtime/same-json.ts';
 import { kubeAdmManifest } from '../serve/kube-apiserver-manifest.ts';
 import { changeTo, type FileChange } from './file-change.ts';
 import type { Journal } from './journal.ts';
@@ -154,10 +155,34 @@ function manifestOf(
 ): string {
   const present = files.get(routerPaths.manifest);
   const image = given ?? (present === undefined ? undefined : imageIn(present));
-  if (image !== undefined) return routerManifest(image, port, used);
+  if (image !== undefined) return withOwnSettings(routerManifest(image, port, used), present);
   throw new InstallationRefused(
     'give --image: the image of the router, by digest, from a registry that this node reaches',
   );
+}
+
+/** What an operator may have set in the router's manifest (docs/guides/sizing.md, shutdown.md): it stays. */
+const ownSettings = [
+  ['spec', 'terminationGracePeriodSeconds'],
+  ['spec', 'containers', 0, 'resources'],
+  ['spec', 'containers', 0, 'env'],
+] as const;
+
+function withOwnSettings(made: string, present: string | undefined): string {
+  if (present === undefined) return made;
+  const [own, document] = [parseDocument(present), parseDocument(made)];
+  const valueIn = (of: ReturnType<typeof parseDocument>, path: readonly (string | number)[]): unknown => {
+    const node = of.getIn(path, true);
+    return isNode(node) ? node.toJS(of) : node;
+  };
+  let isChanged = false;
+  for (const path of ownSettings) {
+    const value = valueIn(own, path);
+    if (value === undefined || isSameJson(value, valueIn(document, path))) continue;
+    document.setIn(path, value);
+    isChanged = true;
+  }
+  return isChanged ? document.toString({ lineWidth: 0 }) : made;
 }
 
 function imageIn(manifest: string): string {

@@ -145,9 +145,10 @@ spec:
         ${probe('/livez')}
         periodSeconds: 2
         failureThreshold: 30
-      # The process alone: an API server that is down does not restart the router.
+      # The process alone: an API server that is down does not restart the router. At its limit of connections it closes
+      # further ones at once, the kubelet's too, and serves those it has.
       livenessProbe:
-        ${probe('/livez')}
+        tcpSocket: { host: 127.0.0.1, port: ${port} }
         periodSeconds: 10
         timeoutSeconds: 5
         failureThreshold: 6

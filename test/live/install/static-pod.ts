@@ -30,7 +30,8 @@ const pod = v.looseObject({
           [],
         ),
         startupProbe: probe,
-        livenessProbe: probe,
+        // Of the router: its port alone.
+        livenessProbe: v.fallback(probe, undefined),
       }),
     ]),
     volumes: v.nullish(
