@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { rememberingRequests } from './remembered-requests.ts';
 import { parseRequestInfo } from './request-info.ts';
@@ -13,6 +15,24 @@ describe('requests that come again', () => {
     const [first, second, third] = [read('GET', jobs), read('GET', jobs), read('GET', jobs)];
     assert.notEqual(first, second);
     assert.equal(second, third);
+  });
+
+  test('attack: names of long targets do not keep the targets', () => {
+    setFlagsFromString('--expose-gc');
+    const collect = runInNewContext('gc') as () => void;
+    const read = rememberingRequests();
+    const heapNow = () => {
+      collect();
+      return process.memoryUsage().heapUsed;
+    };
+    const before = heapNow();
+    const kept = Array.from({ length: 500 }, (_, index) => {
+      const query = `${index}${'x'.repeat(64_000)}`;
+      const { apiGroup, resource } = read('GET', `/apis/group-${index}.example.com/v1/some-resources?${query}`);
+      return { apiGroup, resource };
+    });
+    assert.ok(heapNow() - before < 8 * 1024 * 1024);
+    assert.equal(kept[1]?.apiGroup, 'group-1.example.com');
   });
 
   test('a request that came once is not kept', () => {

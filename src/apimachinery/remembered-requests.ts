@@ -1,3 +1,4 @@
+import { ownCopy } from '../runtime/own-copy.ts';
 import { parseRequestInfo, type RequestInfo } from './request-info.ts';
 
 /** Characters of a target; a longer one is read anew each time, so that clients cannot fill the memory. */
@@ -33,7 +34,20 @@ export function rememberingRequests(slots = 4096): typeof parseRequestInfo {
       remembered[slot] = { method, target, requestInfo };
     }
     lastUnknown[slot] = hash;
-    return requestInfo;
+    return target.length <= maximumLength ? requestInfo : withOwnNames(requestInfo);
+  };
+}
+
+/** Names outlive their request, in metrics and routes: as parts of a long target they would keep all of it in memory. */
+function withOwnNames(requestInfo: RequestInfo): RequestInfo {
+  const { verb, apiGroup, apiVersion, resource, subresource } = requestInfo;
+  return {
+    ...requestInfo,
+    verb: ownCopy(verb),
+    apiGroup: ownCopy(apiGroup),
+    apiVersion: ownCopy(apiVersion),
+    resource: ownCopy(resource),
+    subresource: ownCopy(subresource),
   };
 }
 

@@ -43,15 +43,30 @@ export function processContext(): CommandContext {
     outputTakesColor: showsColors(),
     // A terminal without a size has 0.
     outputWidth: () => process.stdout.columns || 80,
-    writeError: (text) => {
-      process.stderr.write(text);
-    },
+    writeError: errorWriter(process.stderr),
     environment: process.env,
     portInUse,
     readFile: readTextFile,
     clock: Date.now,
     shutdownSignal,
     onReloadSignal,
+  };
+}
+
+/** Characters that wait for who reads the log. */
+const longestBacklog = 4 * 1024 * 1024;
+
+/** Lines are left out, and counted, while their reader has stopped reading: a pipe of a log that is stuck would fill the memory. */
+function errorWriter(stream: Pick<NodeJS.WriteStream, 'write' | 'writableLength'>): (text: string) => void {
+  let leftOut = 0;
+  return (text) => {
+    if (stream.writableLength > longestBacklog) {
+      leftOut += 1;
+      return;
+    }
+    if (leftOut > 0) stream.write(`${leftOut} lines are missing here: what reads them had stopped\n`);
+    leftOut = 0;
+    stream.write(text);
   };
 }
 

@@ -1,9 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { open, readdir, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { withDeadline } from '../../runtime/time.ts';
 import { sealedSnapshotLimit } from '../../snapshot/format/limits.ts';
 import type { SnapshotStore } from '../../snapshot/receiving/snapshot-store.ts';
 import { replaceFile } from './write-whole-file.ts';
+
+const writeTimeout = 10_000;
 
 /**
  * Stores the sealed snapshot in one file, on two lines, as `sync --out` writes it.
@@ -27,6 +30,8 @@ export function createFileSnapshotStore(path: string, isUnsigned = false): Snaps
 
   // One at a time: a slow save must not undo a later one, and `load` must not delete a file that is being written.
   let lastTurn: Promise<unknown> = Promise.resolve();
+  /** A mount can hang for hours: the snapshot is in use without the file, and no second write waits behind the first. */
+  let isStuck = false;
   const inTurn = <Result>(work: () => Promise<Result>): Promise<Result> => {
     const turn = lastTurn.then(work);
     lastTurn = turn.catch(() => undefined);
@@ -40,9 +45,17 @@ export function createFileSnapshotStore(path: string, isUnsigned = false): Snaps
         return readStored(path, isUnsigned);
       }),
     save: (sealed) =>
-      inTurn(() => {
+      inTurn(async () => {
+        if (isStuck) throw new Error(`${path}: the write before has not ended`);
         const temporaryPath = join(directory, `${prefix}${randomBytes(8).toString('hex')}.tmp`);
-        return replaceFile(path, temporaryPath, `${sealed}\n`);
+        const writing = replaceFile(path, temporaryPath, `${sealed}\n`);
+        isStuck = true;
+        const ended = () => {
+          isStuck = false;
+        };
+        writing.then(ended, ended);
+        const late = () => new Error(`${path} was not written within ${writeTimeout} ms`);
+        await withDeadline(writeTimeout, undefined, late, () => writing);
       }),
   };
 }

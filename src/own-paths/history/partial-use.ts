@@ -1,4 +1,5 @@
 import type { RequestInfo } from '../../apimachinery/request-info.ts';
+import { ownCopy } from '../../runtime/own-copy.ts';
 import type { ServedBy } from '../../snapshot/routing-table/routing-table.ts';
 
 /** Resources, and clients of each, that are kept. */
@@ -91,7 +92,7 @@ export class PartialUse {
 
 /** @returns whether there was room for the name */
 function countClient(clients: Kept<ClientUse>, given: string, now: number): boolean {
-  const name = given.length > longestName ? given.slice(0, longestName) : given;
+  const name = given.length > longestName ? ownCopy(given.slice(0, longestName)) : given;
   const client = clients.getOrAdd(name, now, () => ({ name, requests: 0, lastSeen: now }));
   if (client === undefined) return false;
   client.requests += 1;
