@@ -28,7 +28,10 @@ describe('requests that come again', () => {
     const before = heapNow();
     const kept = Array.from({ length: 500 }, (_, index) => {
       const query = `${index}${'x'.repeat(64_000)}`;
-      const { apiGroup, resource } = read('GET', `/apis/group-${index}.example.com/v1/some-resources?${query}`);
+      const { apiGroup, resource } = read(
+        'GET',
+        `/apis/group-${index}.example.com/v1/some-resources?${query}`,
+      );
       return { apiGroup, resource };
     });
     assert.ok(heapNow() - before < 8 * 1024 * 1024);

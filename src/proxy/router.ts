@@ -141,7 +141,10 @@ export function createRouter(settings: RouterSettings): SettlingRouter {
     identify,
     decide: decider.decide,
     settled,
-    deliverNow,
+    deliverNow(request, send) {
+      retryBudget.deposit();
+      return deliverNow(request, send);
+    },
     deliver: gate === undefined ? deliver : (request, send) => gate.pass(request, send, deliver),
   };
 }

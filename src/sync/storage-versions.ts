@@ -14,13 +14,13 @@ import { type ServedSet, storageVersionNameIssue } from '../snapshot/format/sche
 import { createDocumentCache } from './document-cache.ts';
 import { checkedDocument, getJson, ReadError, type ServerDocuments } from './server-documents.ts';
 import type { GroupAndVersion } from './shared-objects.ts';
-import type { SyncTiming } from './timing.ts';
 import {
   acceptableNames,
   type DiscoveredGroupVersion,
   groupVersionsIn,
   type LastKnownServer,
 } from './sync-server.ts';
+import type { SyncTiming } from './timing.ts';
 
 export const storageVersionsPath = '/apis/internal.apiserver.k8s.io/v1alpha1/storageversions';
 

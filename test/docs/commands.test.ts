@@ -87,6 +87,8 @@ const flagsOfOthers: ReadonlySet<string> = new Set([
   // kube-apiserver
   ...['--anonymous-auth', '--authentication-kubeconfig', '--authorization-kubeconfig'],
   ...['--endpoint-reconciler-type', '--runtime-config', '--service-account-extend-token-expiration'],
+  // helm
+  '--take-ownership',
   // kubeadm, Node.js, h2load, workerd
   ...[
     '--patches',

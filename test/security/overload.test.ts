@@ -173,7 +173,8 @@ test('connections that are no tunnels have a limit of their own, and leave room 
 test('attack: upgrades whose bodies never come leave nothing behind, and raise no limit', async (context) => {
   const { port, handled } = await serverOf(context, {
     limits: { maxConnections: 10, maxOrdinaryConnections: 1 },
-    onUpgrade: (_incoming, socket) => void socket.end('HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n'),
+    onUpgrade: (_incoming, socket) =>
+      void socket.end('HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n'),
   });
   const upgrade = get('/exec', 'Connection: Upgrade', 'Upgrade: websocket', 'Content-Length: 1');
   for (let count = 0; count < 3; count++) {

@@ -61,7 +61,13 @@ export const explainCommand: Command = {
   run(given, context) {
     const [method, url] = given.words;
     const options = readFlags(flags, given);
-    return runExplain(method, url, options, withoutRouter.filter((flag) => given.flags[flag] !== undefined), context);
+    return runExplain(
+      method,
+      url,
+      options,
+      withoutRouter.filter((flag) => given.flags[flag] !== undefined),
+      context,
+    );
   },
 };
 

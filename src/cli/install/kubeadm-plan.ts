@@ -70,10 +70,10 @@ export function planInstallation(
   const takesPort = wish.takesPort || (journal !== undefined && hasTakenPort(journal));
   const present = orRefuse(kubeAdmManifest, () => securePortOf(manifest));
   const port = journal?.port ?? present;
-  const hasMoved = journal !== undefined && hasTakenPort(journal) && present !== port;
-  const kubeApiServerPort = takesPort
-    ? (wish.kubeApiServerPort ?? (hasMoved ? present : movedPort))
-    : present;
+  // Where it has been moved to: kubeadm may have written its manifest anew since.
+  const patched = /--secure-port=(\d+)/.exec(files.get(routerPaths.flagPatch) ?? '')?.[1];
+  const elsewhere = present === port ? Number(patched ?? movedPort) : present;
+  const kubeApiServerPort = takesPort ? (wish.kubeApiServerPort ?? elsewhere) : present;
   const moved = orRefuse(kubeAdmManifest, () => moveKubeApiServer(manifest, kubeApiServerPort));
   const routerPort = takesPort ? port : (wish.port ?? journal?.routerPort ?? besidePort);
   if (takesPort && wish.port !== undefined) {

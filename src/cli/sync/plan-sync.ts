@@ -108,6 +108,12 @@ function planLive(
   }
   const usesOwnAuthorities = isFound && !settings.isGiven('peer-ca-file');
   const { targets = [], workerTargets = [], serverName } = routers;
+  const peerAuthorities = usesOwnAuthorities ? undefined : readPeerAuthorities(settings).certificateAuthorities;
+  const routerCertificateAuthorities = settings.file('target-ca-file', routers.caFile)?.text;
+  const ofPeers = lastReadable(settings, usesOwnAuthorities ? undefined : apiServers.caFile, peerAuthorities);
+  const ofRouters = lastReadable(settings, routers.caFile, routerCertificateAuthorities);
+  const ofCertificate = lastReadable(settings, client.certFile, common.clientCertificate?.certificate);
+  const ofKey = lastReadable(settings, client.keyFile, common.clientCertificate?.key);
   const once = call.once === true;
   const hasEndpoints = !once && endpoints.port !== 0;
   return {
@@ -118,15 +124,14 @@ function planLive(
       ...common,
       kubernetes:
         kubeconfig === undefined ? (inCluster ? { inCluster } : undefined) : { kubeconfig, context },
-      ...(usesOwnAuthorities ? {} : readPeerAuthorities(settings)),
-      routerCertificateAuthorities: settings.file('target-ca-file', routers.caFile)?.text,
+      certificateAuthorities: peerAuthorities,
+      routerCertificateAuthorities,
       credentials() {
-        const again = (file: string | undefined) => (file === undefined ? undefined : settings.readFile(file));
-        const [certificate, key] = [again(client.certFile), again(client.keyFile)];
+        const [certificate, key] = [ofCertificate(), ofKey()];
         return {
-          certificateAuthorities: usesOwnAuthorities ? undefined : again(apiServers.caFile),
+          certificateAuthorities: ofPeers(),
           clientCertificate: certificate !== undefined && key !== undefined ? { certificate, key } : undefined,
-          routerCertificateAuthorities: again(routers.caFile),
+          routerCertificateAuthorities: ofRouters(),
         };
       },
       routerBearerToken: readTargetToken(settings),
@@ -136,6 +141,24 @@ function planLive(
       ],
       timing: { grace: snapshot.departedServerGrace },
     },
+  };
+}
+
+/** A file's text as it is now; as it was last while it cannot be read or is empty: it is being replaced, or was a pipe. */
+function lastReadable(
+  { readFile }: Pick<SyncSettings, 'readFile'>,
+  path: string | undefined,
+  first: string | undefined,
+): () => string | undefined {
+  let last = first;
+  return () => {
+    if (path === undefined) return undefined;
+    try {
+      last = readFile(path) || last;
+    } catch {
+      // It stays as it was.
+    }
+    return last;
   };
 }
 

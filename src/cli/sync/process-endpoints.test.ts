@@ -118,7 +118,7 @@ test('metrics have generation, servers by state, reads and deliveries', async (c
   assert.match(type?.toString() ?? '', /^text\/plain; version=0\.0\.4/);
   // A target that has never taken anything counts from the start: its alert would have nothing to compare else.
   const [, never] = /timestamp_seconds\{target="https:\/\/10\.0\.0\.2:7443"\} (\S+)/.exec(body) ?? [];
-  assert.ok(Math.abs(Number(never) - Date.now() / 1000) < 60, never);
+  assert.ok(Math.abs(Number(never) - Date.now() / 1000) < 60, `${never}`);
   for (const line of [
     'mixed_version_proxy_sync_generation 42',
     'mixed_version_proxy_sync_servers{state="current"} 1',

@@ -84,7 +84,7 @@ const jobCatalogue = {
   ),
   lastDelivery: gauge(
     `${prefix}last_successful_delivery_timestamp_seconds`,
-    'Last delivery that the target has taken, seconds since the epoch.',
+    'Last delivery that the target has taken, seconds since the epoch. Before the first: the start of the sync job.',
     ['target'],
   ),
   deliveries: counter(

@@ -46,20 +46,11 @@ export async function loadClusterAccess(options: ClusterAccessOptions): Promise<
   let identity = identityOf(options);
   const { cluster, user, file } = identity;
   if (user.token !== undefined) checkedToken(user.token, user, file);
-  const { server = `cluster ${cluster.name}` } = cluster;
-  const refusals = [
-    cluster.skipsTlsVerification &&
-      ' has insecure-skip-tls-verify: whoever responds would be sent the credentials and be believed, so set certificate-authority instead.',
-    !server.startsWith('https://') && `: ${server} is not https.`,
-    cluster.proxyUrl !== undefined &&
-      ' has a proxy-url, which is not supported: servers are connected to directly. Remove it.',
-    user.unsupported !== undefined &&
-      `: ${user.unsupported} of ${nameOf(user)} is not supported: use a client certificate, or a token of a service account.`,
-  ];
-  for (const refusal of refusals) if (refusal !== false) throw new ClusterAccessError(`${file}${refusal}`);
+  const refusal = refusalOf(identity);
+  if (refusal !== undefined) throw new ClusterAccessError(`${file}${refusal}`);
   let last: { readonly at: number; readonly credentials: Promise<ClusterCredentials> } | undefined;
   return {
-    server: server.replace(/\/+$/, ''),
+    server: (cluster.server ?? '').replace(/\/+$/, ''),
     serverName: cluster.tlsServerName,
     credentials() {
       const at = performance.now();
@@ -119,11 +110,27 @@ interface KubeconfigIdentity {
   readonly file: string;
 }
 
+/** Why it cannot be used; `undefined`: it can. */
+function refusalOf({ cluster, user }: KubeconfigIdentity): string | undefined {
+  const { server = `cluster ${cluster.name}` } = cluster;
+  const refusals = [
+    cluster.skipsTlsVerification &&
+      ' has insecure-skip-tls-verify: whoever responds would be sent the credentials and be believed, so set certificate-authority instead.',
+    !server.startsWith('https://') && `: ${server} is not https.`,
+    cluster.proxyUrl !== undefined &&
+      ' has a proxy-url, which is not supported: servers are connected to directly. Remove it.',
+    user.unsupported !== undefined &&
+      `: ${user.unsupported} of ${nameOf(user)} is not supported: use a client certificate, or a token of a service account.`,
+  ];
+  return refusals.find((refusal) => refusal !== false);
+}
+
 /** Credentials that stand in the file itself are renewed, too. One that cannot be used, or is of another cluster, is left alone. */
 function renewedIdentity(options: ClusterAccessOptions, last: KubeconfigIdentity): KubeconfigIdentity {
   try {
     const now = identityOf(options);
-    return now.cluster.server === last.cluster.server ? now : last;
+    const isUsable = now.cluster.server === last.cluster.server && refusalOf(now) === undefined;
+    return isUsable ? now : last;
   } catch {
     return last;
   }

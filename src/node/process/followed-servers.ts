@@ -81,7 +81,8 @@ export function followServers(options: FollowedServersOptions) {
           (server) => server.id === id && server.unread === true,
         );
         if (unread === true && wasUnread !== true) health.changedHands(id);
-        if (unread !== true && wasUnread === true) health.read(id);
+        // What it says of itself goes first, where this router may ask it.
+        if (unread !== true && wasUnread === true && !words.has(id)) health.read(id);
       }
       for (const [id, word] of words) {
         if (!isAsTheSnapshotSays(id, word, table)) continue;

@@ -131,13 +131,24 @@ test('what follows a complete request and is no HTTP does not take the place of 
   const { client, respond } = await asked(context, `${post}and more\r\n\r\n`);
   client.write('and still more');
   await setImmediate();
-  respond(new Response('carried out.'));
-  assert.match(await readToEnd(client), /^HTTP\/1\.1 200 OK\r\n.*Connection: close\r\n.*carried out\.$/s);
+  const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+  respond(new Response(readable));
+  const body = writable.getWriter();
+  await body.write(Buffer.from('carried '));
+  assert.match(await readUntil(client, 'carried '), /^HTTP\/1\.1 200 OK\r\n.*Connection: close\r\n/s);
+  // Nor does it break the response off once that has begun.
+  client.write('and more again');
+  await setImmediate();
+  await body.write(Buffer.from('out.'));
+  await body.close();
+  assert.match(await readToEnd(client), /out\./);
 });
 
 test('a client that is to be closed may send the rest of its upload, and gets its response', async (context) => {
   const head = 'POST /a HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 1000000\r\n\r\n';
   const { client, respond } = await asked(context, head);
+  // It goes on although the router has ended its half.
+  client.allowHalfOpen = true;
   const errors: Error[] = [];
   client.on('error', (error) => errors.push(error));
   respond(new Response('too large.', { status: 413 }));
@@ -146,6 +157,7 @@ test('a client that is to be closed may send the rest of its upload, and gets it
     client.write('x'.repeat(100_000));
     await setImmediate();
   }
+  await new Promise<void>((resolve) => client.end(() => resolve()));
   await readToEnd(client);
   assert.deepEqual(errors, []);
 });

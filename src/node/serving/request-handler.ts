@@ -185,6 +185,11 @@ function discardUnreadBody(incoming: IncomingMessage, outgoing: ServerResponse):
     if (incoming.complete || outgoing.shouldKeepAlive) return;
     // After the last response Node would destroy the socket at once.
     socket.destroySoon = () => {
+      // It has come to its end since, and may be closed already.
+      if (incoming.complete) {
+        endAfterResponse(socket);
+        return;
+      }
       socket.end();
       incoming.once('close', () => endAfterResponse(socket));
     };

@@ -318,14 +318,20 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
     }
     refusePlainHttp(error, socket);
   });
+  /** Responses that are the last ones: what came behind their requests is no HTTP. */
+  const last = new WeakSet<ServerResponse>();
   server.on('clientError', (error: Error, socket: Duplex) => {
     // The response to the last request ends the connection.
     if (isAfterLastRequest(error)) return;
     const response = pipelines.responseOn(socket);
     // A complete request is being carried out: a 400 would be taken for its response. That comes first, and is the last one.
-    if (pipelines.isBusy(socket) && response?.headersSent === false && response.req.complete) {
-      response.shouldKeepAlive = false;
-      return;
+    if (response !== undefined && pipelines.isBusy(socket)) {
+      if (!response.headersSent && response.req.complete) {
+        response.shouldKeepAlive = false;
+        last.add(response);
+      }
+      // The parser tells of the error again with each further piece.
+      if (last.has(response)) return;
     }
     connections.handedOver(socket);
     respondToClientError(error, socket, response);

@@ -107,7 +107,9 @@ function checkSyncOptions(options: SyncOptions): void {
   }
   const hasIdentity = options.clientCertificate !== undefined || options.routerBearerToken !== undefined;
   if (routers.length > 0 && !hasIdentity) {
-    issues.push('routers accept snapshots only from a client with a certificate or a token: give one (--client-cert-file and --client-key-file, or --target-token-file)');
+    issues.push(
+      'routers accept snapshots only from a client with a certificate or a token: give one (--client-cert-file and --client-key-file, or --target-token-file)',
+    );
   }
   const needsKey = routers.length > 0 || files.some((file) => !file.unsigned);
   if (needsKey && options.signingKey === undefined) {
@@ -168,8 +170,9 @@ export async function runSync(
  */
 export async function syncOnce(options: SyncOptions, signal: AbortSignal): Promise<SyncOnceResult> {
   // A server that may be restarting is not waited for: the next run reads it.
-  // Nobody comes back for what was not read in time.
-  const timing = { ...options.timing, departure: 0, storageVersionTimeout: defaultTiming.readTimeout };
+  // Nobody comes back for what was not read in time. A part of the read time-out: what hangs must not fail the reading.
+  const { readTimeout = defaultTiming.readTimeout } = options.timing ?? {};
+  const timing = { ...options.timing, departure: 0, storageVersionTimeout: readTimeout / 3 };
   const opened = await openSync(options, signal, timing, 0);
   try {
     return await runOnce(opened.parts, signal);
@@ -273,7 +276,10 @@ function ownCredentials(given: SyncCredentials & Pick<SyncOptions, 'credentials'
 /** The API servers of a cluster: listed by hand, or found with a kubeconfig, and what they share. */
 export function openCluster(
   client: ApiClient,
-  given: Pick<SyncOptions, 'servers' | keyof SyncCredentials | 'credentials' | 'local' | 'previous' | 'timing'>,
+  given: Pick<
+    SyncOptions,
+    'servers' | keyof SyncCredentials | 'credentials' | 'local' | 'previous' | 'timing'
+  >,
   access: ClusterAccess | undefined,
   recording?: Recording,
 ): ClusterSource {

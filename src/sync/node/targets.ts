@@ -66,9 +66,10 @@ export function httpsTarget(options: HttpsTargetOptions): HttpsTarget {
     const server = { origin: url, serverName, ...(await options.credentials()) };
     const made = JSON.stringify(server);
     if (connected?.made === made) return connected.client;
+    const client = new HttpsClient(server, { connectTimeout });
     connected?.client.retire();
-    connected = { client: new HttpsClient(server, { connectTimeout }), made };
-    return connected.client;
+    connected = { client, made };
+    return client;
   }
 
   async function send(
@@ -138,7 +139,8 @@ export function httpsTarget(options: HttpsTargetOptions): HttpsTarget {
     },
     async held(signal) {
       const response = await send('GET', signal, { longest: sealedSnapshotLimit });
-      if (response.status === 404) return undefined;
+      // 406: it reads the cluster itself, and has none that is signed.
+      if (response.status === 404 || response.status === 406) return undefined;
       if (response.status !== 200) throw unexpected(response);
       return response.text;
     },
@@ -205,7 +207,7 @@ interface PreviousSnapshotSources {
   /** A snapshot that is not signed with one of these is not used. */
   readonly keys: PinnedKeySet;
   readonly logger: Logger;
-  /** Milliseconds for which they are asked again while none responds. Default: once. */
+  /** Milliseconds for which they are asked again while one is silent and none has given a snapshot. Default: once. */
   readonly patience?: number;
 }
 
@@ -220,20 +222,19 @@ export async function previousSnapshot(
   signal: AbortSignal,
 ): Promise<Snapshot | undefined> {
   const until = systemClock.monotonic() + patience;
-  let hasResponded = false;
   const ask = async ({ name: source, held }: SnapshotHolder) => {
     try {
-      const jws = await held?.(signal);
-      hasResponded = true;
-      return { source, jws };
+      return { source, jws: await held?.(signal), isSilent: false };
     } catch (err) {
       // A router that is not up yet is normal at the very first start.
       logger.info({ err, source }, 'The snapshot that a target holds could not be read');
-      return { source, jws: undefined };
+      return { source, jws: undefined, isSilent: true };
     }
   };
   let responses = await Promise.all(holders.map(ask));
-  while (!hasResponded && !signal.aborted && systemClock.monotonic() < until) {
+  const mayHoldOne = () =>
+    responses.some(({ isSilent }) => isSilent) && responses.every(({ jws }) => jws === undefined);
+  while (mayHoldOne() && !signal.aborted && systemClock.monotonic() < until) {
     await systemClock.sleep(askedAgainAfter, signal);
     responses = await Promise.all(holders.map(ask));
   }
