@@ -108,7 +108,9 @@ function planLive(
   }
   const usesOwnAuthorities = isFound && !settings.isGiven('peer-ca-file');
   const { targets = [], workerTargets = [], serverName } = routers;
-  const peerAuthorities = usesOwnAuthorities ? undefined : readPeerAuthorities(settings).certificateAuthorities;
+  const peerAuthorities = usesOwnAuthorities
+    ? undefined
+    : readPeerAuthorities(settings).certificateAuthorities;
   const routerCertificateAuthorities = settings.file('target-ca-file', routers.caFile)?.text;
   const ofPeers = lastReadable(settings, usesOwnAuthorities ? undefined : apiServers.caFile, peerAuthorities);
   const ofRouters = lastReadable(settings, routers.caFile, routerCertificateAuthorities);
@@ -130,7 +132,8 @@ function planLive(
         const [certificate, key] = [ofCertificate(), ofKey()];
         return {
           certificateAuthorities: ofPeers(),
-          clientCertificate: certificate !== undefined && key !== undefined ? { certificate, key } : undefined,
+          clientCertificate:
+            certificate !== undefined && key !== undefined ? { certificate, key } : undefined,
           routerCertificateAuthorities: ofRouters(),
         };
       },
