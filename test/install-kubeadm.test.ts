@@ -225,7 +225,7 @@ test('repeated, it renews the certificate that it made once two thirds of its li
   await make(0);
   assert.match((await node.run([])).output, /^nothing to do/);
   // Somebody's own is left alone.
-  await node.write(routerPaths.kubeconfig, old);
+  await node.write(routerPaths.kubeconfig, `${old}\n`);
   assert.match((await node.run([])).output, /^nothing to do/);
   assert.equal((await node.undo()).errors, '');
   assert.deepEqual(await node.files(), node.before);

@@ -35,8 +35,8 @@ export function renderChart(
   release = 'mixed-version-proxy',
 ): string {
   const settings = [
-    '--set',
-    'image.repository=mixed-version-proxy',
+    '--set-json',
+    'image.repository="mixed-version-proxy"',
     ...values.flatMap((value) => ['--set', value]),
     ...Object.entries(structured).flatMap(([path, value]) => [
       '--set-json',
