@@ -103,9 +103,15 @@ export function nextHealth(
     const lost: LostConnection = before.probing ? { ...before, at, missing: 'served-set' } : before;
     return afterSuccess({ ...state, lost, suspected: undefined, hasShownReadiness: true }, thresholds, now);
   }
-  if (heard === 'ready' || heard === 'alive' || heard === 'refusing') {
-    if (heard !== 'ready') return afterSuccess(withoutDoubt(state, heard), thresholds, now);
-    const known = { ...withoutDoubt(state, heard), isVerified: true, hasShownReadiness: true };
+  if (heard === 'alive' || heard === 'refusing') {
+    // A server that this router may not ask (a gateway without a pair, servers without anonymous callers) never says of itself
+    // what it serves: the snapshot does.
+    const isUnread = state.lost?.missing === 'served-set';
+    const better = isUnread ? { ...state, suspected: undefined } : withoutDoubt(state);
+    return afterSuccess(better, thresholds, now);
+  }
+  if (heard === 'ready') {
+    const known = { ...withoutDoubt(state), isVerified: true, hasShownReadiness: true };
     return afterSuccess(known, thresholds, now);
   }
   const failed =
@@ -172,14 +178,10 @@ export function whileProbed(state: HealthState, now: number): HealthState {
   return lost === undefined ? state : { ...state, lost: { ...lost, probing: true, askedAt: now } };
 }
 
-/**
- * What a probe has found that began before the connection was lost is said of the process of before. One that this router may
- * not ask (a gateway without a pair, servers without anonymous callers) never says of itself what it serves: the snapshot does.
- */
-function withoutDoubt(state: HealthState, heard: 'ready' | 'alive' | 'refusing'): HealthState {
+/** What a probe has found that began before the connection was lost is said of the process of before. */
+function withoutDoubt(state: HealthState): HealthState {
   if (state.lost === undefined && state.suspected !== true) return state;
-  const isUnread = heard !== 'ready' && state.lost?.missing === 'served-set';
-  const lost = state.lost?.probing === false || isUnread ? state.lost : undefined;
+  const lost = state.lost?.probing === false ? state.lost : undefined;
   return { ...state, lost, suspected: undefined };
 }
 

@@ -1,6 +1,7 @@
-import { STATUS_CODES } from 'node:http';
+import { type IncomingMessage, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type RawHeaders, rawHeadersOf } from '../../apimachinery/raw-headers.ts';
+import { linesForLogs } from '../../http2/fields/header-fields.ts';
 
 /** Characters of `uri-host [ ":" port ]` (RFC 9110 section 7.2, RFC 3986 section 3.2.2). */
 const hostCharacters = /^[\w.~!$&'()*+,;=:[\]%-]*$/;
@@ -56,6 +57,16 @@ export function responseHead(status: number, statusMessage: string, headers: Raw
     head += `${headers[index]}: ${headers[index + 1]}\r\n`;
   }
   return Buffer.from(`${head}\r\n`, 'latin1');
+}
+
+/**
+ * Drops the lines of a head but the one by which clients are told apart in logs, everywhere they are known: a watch or a tunnel
+ * may last for hours.
+ */
+export function forgetHead(message: IncomingMessage): void {
+  const lines = message.rawHeaders;
+  lines.splice(0, lines.length, ...linesForLogs(lines));
+  message.headers = {};
 }
 
 export async function writeLastResponse(socket: Duplex, response: Response): Promise<void> {

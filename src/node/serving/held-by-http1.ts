@@ -1,7 +1,8 @@
 import { IncomingMessage, type ServerResponse } from 'node:http';
 import type { TLSSocket } from 'node:tls';
-import { headMemory, linesForLogs } from '../../http2/fields/header-fields.ts';
+import { headMemory } from '../../http2/fields/header-fields.ts';
 import type { BudgetShare, Holder, Holding } from '../../http2/sockets/held-bytes.ts';
+import { forgetHead } from '../exchange/http1-heads.ts';
 
 /** What frames a chunk besides its length in hexadecimal (RFC 9112 section 7.1). */
 const chunkFraming = 4;
@@ -41,15 +42,6 @@ export class Http1Message extends IncomingMessage {
       if (this.#isChunked) this.#contentBytes += chunk.length.toString(16).length + chunkFraming;
     } else if (chunk === null && this.#isChunked) this.#contentBytes += lastChunk;
     return super.push(chunk, encoding);
-  }
-
-  /** Drops the lines of the head but the one by which clients are told apart in logs, everywhere they are known. */
-  forgetHead(): void {
-    const lines = this.rawHeaders;
-    const kept = linesForLogs(lines);
-    lines.length = 0;
-    lines.push(...kept);
-    this.headers = {};
   }
 }
 
@@ -167,7 +159,7 @@ class Http1Connection implements Holder {
   #answered(): void {
     if (this.#response === undefined) return;
     this.#response = undefined;
-    this.#message?.forgetHead();
+    if (this.#message !== undefined) forgetHead(this.#message);
     this.#share.add(-this.#headBytes);
     this.#headBytes = 0;
   }

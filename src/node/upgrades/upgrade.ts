@@ -4,7 +4,6 @@ import type { Duplex } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { allHeaders, firstHeader, type RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { statusResponse } from '../../apimachinery/status.ts';
-import { linesForLogs } from '../../http2/fields/header-fields.ts';
 import { refuseDeclinedUpgrade } from '../../proxy/forward.ts';
 import { handleRequest } from '../../proxy/router.ts';
 import { cleanResponseHeaders, withAuditId, withAuditIdForClient } from '../../request/headers.ts';
@@ -15,7 +14,13 @@ import { type Outcome, ownResponse, type SendResult, type Sent, sent } from '../
 import { type Logger, silentLogger } from '../../runtime/logger.ts';
 import type { TlsDialer } from '../destinations/tls-dialer.ts';
 import type { Deadlines, Expiring } from '../exchange/deadlines.ts';
-import { endAfterResponse, issueOfHead, responseHead, writeLastResponse } from '../exchange/http1-heads.ts';
+import {
+  endAfterResponse,
+  forgetHead,
+  issueOfHead,
+  responseHead,
+  writeLastResponse,
+} from '../exchange/http1-heads.ts';
 import { ExchangeEnd, type NodeInboundOptions, timedOutResponse } from '../exchange/node-inbound.ts';
 import type { OpenStream, OpenStreams } from '../exchange/open-streams.ts';
 import { dialUpgrade, type UpgradeResponse } from './upgrade-dial.ts';
@@ -110,7 +115,6 @@ export class UpgradeInbound implements InboundRequest, Expiring {
   readonly signal: AbortSignal;
   auditId: string | undefined;
   record: RequestRecord | undefined;
-  readonly #incoming: IncomingMessage;
   readonly #socket: Duplex;
   readonly #deadlines: Deadlines | undefined;
   readonly #controller = new AbortController();
@@ -122,7 +126,6 @@ export class UpgradeInbound implements InboundRequest, Expiring {
     this.method = incoming.method ?? 'GET';
     this.target = incoming.url ?? '';
     this.headers = incoming.rawHeaders;
-    this.#incoming = incoming;
     this.connection = {
       remoteAddress: incoming.socket.remoteAddress,
       ...options.clientCertificateOf(incoming),
@@ -156,13 +159,6 @@ export class UpgradeInbound implements InboundRequest, Expiring {
 
   liftDeadline(): void {
     if (this.#deadline !== undefined) this.#deadlines?.remove(this, this.#deadline);
-  }
-
-  /** A tunnel may last for hours: of its request only what is needed until its end is kept. */
-  forgetHead(): void {
-    const lines = this.#incoming.rawHeaders;
-    lines.splice(0, lines.length, ...linesForLogs(lines));
-    this.#incoming.headers = {};
   }
 
   expire(): void {
@@ -238,9 +234,9 @@ async function upgrade(
     return router.deliver(request, async (outbound) => {
       const response = await dialUpgrade(dialer, outbound, { token, headTimeout, signal: inbound.signal });
       const { head, switched } = response;
-      return switched === undefined
-        ? afterDeclined(client, head, request, inbound, openStreams)
-        : openTunnel(client, firstBytes, head, switched, inbound, openStreams);
+      if (switched === undefined) return afterDeclined(client, head, request, inbound, openStreams);
+      forgetHead(incoming);
+      return openTunnel(client, firstBytes, head, switched, inbound, openStreams);
     });
   };
   await handleRequest(inbound, router, logger, serve, async (outcome) => {
@@ -265,7 +261,6 @@ function openTunnel(
     return sent(101);
   }
   inbound.liftDeadline();
-  inbound.forgetHead();
   const headers = withAuditIdForClient([...head.rawHeaders], inbound);
   client.write(responseHead(101, head.statusMessage ?? '', headers));
   if (serverBytes.length > 0) client.write(serverBytes);

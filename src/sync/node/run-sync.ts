@@ -169,8 +169,8 @@ export async function runSync(
  * ```
  */
 export async function syncOnce(options: SyncOptions, signal: AbortSignal): Promise<SyncOnceResult> {
-  // A server that may be restarting is not waited for: the next run reads it.
-  // Nobody comes back for what was not read in time. A part of the read time-out: what hangs must not fail the reading.
+  // A server that may be restarting is not waited for: the next run reads it. Storage versions are, but not for all of the
+  // time of a reading: one extension API server that hangs must not fail it.
   const { readTimeout = defaultTiming.readTimeout } = options.timing ?? {};
   const timing = { ...options.timing, departure: 0, storageVersionTimeout: readTimeout / 3 };
   const opened = await openSync(options, signal, timing, 0);
