@@ -9,7 +9,7 @@ import type { ClientRequest, WayIn } from './way-in.ts';
 /** Name of the object of each resource that is there all the time. */
 const fixtureName = 'fixture';
 const readers = 2;
-const discovery = `/apis/${newPolicies.storage.group}`;
+const discovery = `/apis/${newPolicies.groupVersion}`;
 /** Milliseconds between two things that a client does. */
 const pauseOfReaders = 150;
 const pauseOfWriters = 400;
@@ -63,7 +63,8 @@ export class Load {
   async #discover(): Promise<void> {
     const response = await this.#way.ask({ method: 'GET', path: discovery });
     this.counts.requests += 1;
-    if (response?.body.includes(`"${newPolicies.groupVersion}"`)) this.#knowsNewPolicies = true;
+    // The older version serves this group version as well, without the resource.
+    if (response?.body.includes(`"${newPolicies.storage.resource}"`)) this.#knowsNewPolicies = true;
   }
 
   /** Reads an object of a resource that is served by a server of the cluster, be it stopped. */

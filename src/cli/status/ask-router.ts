@@ -81,7 +81,7 @@ function nameOf({ origin, from }: RouterConnection): string {
 }
 
 const advice: Readonly<Partial<Record<number, string>>> = {
-  404: 'it has no such path: is it an API server?',
+  404: 'it is an API server, not a router. Give the address of a router (--server)',
   431: 'the URL is too long to be asked about',
 };
 

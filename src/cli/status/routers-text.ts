@@ -9,7 +9,7 @@ import { compareNames } from '../../runtime/compare-names.ts';
 import { durationText } from '../../runtime/duration-text.ts';
 import { renderLines, type Segment } from '../terminal/styled-text.ts';
 import type { Difference, RouterOfServer, RoutersView } from './routers-view.ts';
-import { healthyCount, whoseSnapshot } from './status-text.ts';
+import { healthyCount, unservedLine, whoseSnapshot } from './status-text.ts';
 import { headings, labelledTexts, list, narrow, separated, textTable } from './text-table.ts';
 
 /**
@@ -38,6 +38,7 @@ export function routersText(
         ],
         ['Not asked:', notAskedText(notAsked)],
         ['Agree:', agreement(agree, routers, notAsked)],
+        ...downLines(sorted),
       ],
       narrow,
     ),
@@ -51,6 +52,20 @@ export function routersText(
     list('Warnings', warningTexts(sorted), narrow),
   ];
   return renderLines(separated(sections), isColored);
+}
+
+/** One line where all routers see the same; else one for each router. */
+function downLines(routers: readonly RouterOfServer[]): readonly (readonly [string, Segment])[] {
+  const seen = routers.flatMap(({ server, status }) => {
+    const line = status === null ? undefined : unservedLine(status);
+    return line === undefined ? [] : [{ server, text: typeof line === 'string' ? line : line.text }];
+  });
+  const byText = Map.groupBy(seen, ({ text }) => text);
+  return [...byText].map(([text, group]) => {
+    const isOfAll = group.length === routers.length;
+    const whose = isOfAll ? '' : `${group.map(({ server }) => hostOf(server)).join(', ')}: `;
+    return ['Down:', { text: `${whose}${text}`, style: 'bad' }];
+  });
 }
 
 function isReady({ status }: RouterOfServer): boolean {

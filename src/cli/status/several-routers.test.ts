@@ -8,12 +8,12 @@ import {
   type StartedRouterOptions,
   startRouterWithFiles,
 } from '../../../test/support/started-router.ts';
-import { listedServer, statusView } from '../../../test/support/status-view.ts';
+import { listedServer, statusOf, statusView } from '../../../test/support/status-view.ts';
 import { askOverHttp2, openHttp2 } from '../../../test/support/tls-client.ts';
 import { sealSnapshot, signingKeyOf } from '../../snapshot/signing/seal.ts';
 import { routersText } from './routers-text.ts';
 import type { RouterOfServer } from './routers-view.ts';
-import { statusText } from './status-text.ts';
+import { isHealthy, statusText } from './status-text.ts';
 
 const older: ServerOptions = {
   version: 'v1.35.0',
@@ -214,6 +214,46 @@ const asked = (origin: string, serverId: string, warnings: readonly string[] = [
   serverId,
   error: null,
   status: { ...statusView(serverId), warnings: warnings.map((message) => ({ message, see: null })) },
+});
+
+describe('servers that are down', () => {
+  const snapshot = snapshotOf({ 'cp-a': older, 'cp-b': newer });
+  const seenBy = (server: string, downIds: readonly string[]): RouterOfServer => {
+    const whole = statusOf(snapshot);
+    const servers = whole.servers.map((each) => ({
+      ...each,
+      health: {
+        status: downIds.includes(each.id) ? ('unhealthy' as const) : ('healthy' as const),
+        cause: null,
+        since: null,
+      },
+    }));
+    return { server, serverId: null, error: null, status: { ...whole, servers } };
+  };
+  const textOf = (...routers: readonly RouterOfServer[]) =>
+    routersText({ agree: true, differences: [], notAsked: [], routers }, Date.now(), false).replaceAll(
+      /\n {4,}/g,
+      ' ',
+    );
+
+  it('are not all well: a router that is ready beside one is not healthy', () => {
+    const [all, one] = [seenBy('https://10.0.0.1:7443', []), seenBy('https://10.0.0.1:7443', ['cp-b'])];
+    assert.deepEqual(
+      [all, one].map(({ status }) => status !== null && isHealthy(status)),
+      [true, false],
+    );
+  });
+
+  it('are told for all routers in one line, with what nobody serves meanwhile', () => {
+    const text = textOf(seenBy('https://10.0.0.1:7443', ['cp-b']), seenBy('https://10.0.0.2:7443', ['cp-b']));
+    assert.match(text, /^Down: +no healthy server serves apps\/v1 deployments: 503$/m);
+    assert.doesNotMatch(textOf(seenBy('https://10.0.0.1:7443', [])), /^Down:/m);
+  });
+
+  it('are told with the router that alone sees them so', () => {
+    const text = textOf(seenBy('https://10.0.0.1:7443', ['cp-b']), seenBy('https://10.0.0.2:7443', []));
+    assert.match(text, /^Down: +10\.0\.0\.1:7443: no healthy server serves apps\/v1 deployments: 503$/m);
+  });
 });
 
 describe('warnings of several routers', () => {

@@ -13,7 +13,7 @@ import {
 } from './router-connection.ts';
 import { routersText } from './routers-text.ts';
 import { agreementOf, differencesBetween } from './routers-view.ts';
-import { statusText } from './status-text.ts';
+import { isHealthy, statusText } from './status-text.ts';
 
 const flags = section('Flags:', {
   ...routerConnectionSettings,
@@ -28,7 +28,7 @@ type StatusOptions = v.InferOutput<typeof flags>;
 
 export const statusCommand: Command = {
   description:
-    'Show what a running router knows: whether it is ready, its servers with version and health, what they serve differently, its snapshot, and what needs attention. Several routers: a row each, and whether they agree. Exits with 1 unless all are ready and agree. RBAC must allow the caller the path (ClusterRole mixed-version-proxy-monitor).',
+    'Show what a running router knows: whether it is ready, its servers with version and health, what they serve differently, its snapshot, and what needs attention. Several routers: a row each, and whether they agree. Exits with 1 while a router is not ready, routers differ, an API server is not healthy, or a resource has no healthy server. RBAC must allow the caller the path (ClusterRole mixed-version-proxy-monitor).',
   examples: [
     {
       comment: 'As the user of a kubeconfig; the router is the server that it names.',
@@ -62,7 +62,7 @@ export const statusCommand: Command = {
 
 interface StatusOutput {
   readonly text: string;
-  /** The router is ready; several: all are, and agree. */
+  /** Each router is ready, its API servers are healthy and serve everything. Several routers also agree. */
   readonly isGood: boolean;
 }
 
@@ -73,7 +73,7 @@ async function statusOutput(
   context: CommandContext,
 ): Promise<StatusOutput> {
   const status = await readStatus(connection);
-  const isGood = status.readiness.ready;
+  const isGood = isHealthy(status);
   if (output === 'json') return { text: jsonText(status), isGood };
   return { text: statusText(status, context.clock(), context.outputTakesColor), isGood };
 }
@@ -88,8 +88,8 @@ async function routersOutput(
     : readRouters(connections));
   const differences = differencesBetween(routers);
   const agree = agreementOf(routers, differences, notAsked);
-  const areReady = routers.every(({ status }) => status?.readiness.ready === true);
-  const isGood = areReady && agree !== false && notAsked.length === 0;
+  const areHealthy = routers.every(({ status }) => status !== null && isHealthy(status));
+  const isGood = areHealthy && agree !== false && notAsked.length === 0;
   if (output === 'json') return { text: jsonText({ agree, differences, notAsked, routers }), isGood };
   return {
     text: routersText({ agree, differences, notAsked, routers }, context.clock(), context.outputTakesColor),

@@ -84,6 +84,11 @@ describe('the text of status', () => {
     assert.match(text, /^Warnings:\n {2}another one$/m);
   });
 
+  it('does not look for a snapshot while the feature gate is off', () => {
+    const text = statusText({ ...status, enabled: false, served: null, snapshot: null }, now, false);
+    assert.match(text, /^Snapshot: +not needed: the feature gate is off$/m);
+  });
+
   it('tells of age, expiry, health and warnings', () => {
     const text = statusText(status, now, false);
     assert.match(text, /^Snapshot: +generation 42, pushed, 5 min 0 s old$/m);
@@ -128,7 +133,7 @@ describe('the text of status', () => {
       '1.36 (newest) is preferred for writes and requests for resources that the versions understand differently';
     assert.equal(
       version([of(25), of(26), of(36)]),
-      '1.36 (newest) gets every write, because the versions enforce different admission policies, and requests for resources that the versions understand differently',
+      '1.36 (newest) answers for all: every write, since admission policies differ; and every request for a resource whose fields differ',
     );
     for (const changes of [
       { health: server.health },

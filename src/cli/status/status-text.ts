@@ -74,7 +74,19 @@ function furtherWarnings({
   return warnings.filter(({ message }) => !reasons.some((reason) => reason.endsWith(message)));
 }
 
-function unservedLine(status: RouterStatus): Segment | undefined {
+/** The router is ready, each API server that has not left is healthy, and each resource has a healthy server. */
+export function isHealthy(status: RouterStatus): boolean {
+  const { everything, resources } = unserved(status);
+  const present = status.servers.filter(({ departedAt }) => departedAt === null);
+  return (
+    status.readiness.ready &&
+    countHealthy(present) === present.length &&
+    !everything &&
+    resources.length === 0
+  );
+}
+
+export function unservedLine(status: RouterStatus): Segment | undefined {
   const { everything, resources } = unserved(status);
   if (everything) return { text: 'every API server: requests get 503', style: 'bad' };
   if (resources.length === 0) return undefined;
@@ -99,8 +111,9 @@ export function whoseSnapshot({ embeddedSync }: Pick<RouterStatus, 'embeddedSync
   return embeddedSync === null ? 'pushed' : 'own';
 }
 
-function snapshotLine({ snapshot, embeddedSync }: RouterStatus, now: number): Segment {
+function snapshotLine({ enabled, snapshot, embeddedSync }: RouterStatus, now: number): Segment {
   if (snapshot === null) {
+    if (!enabled) return 'not needed: the feature gate is off';
     const text =
       embeddedSync === null
         ? 'none yet: is the sync job running, and does it push to this router?'

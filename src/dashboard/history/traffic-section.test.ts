@@ -13,6 +13,7 @@ const traffic: Traffic = {
 };
 const history: HistoryView = {
   since: '2026-01-31T12:00:00.000Z',
+  secondsOfMinutes: new Array<number>(60).fill(60),
   total: traffic,
   servers: [],
   versions: [{ version: 'v1.36.0', ...traffic }],
@@ -40,4 +41,16 @@ test('the last hour is drawn minute by minute, to a scale that is told and over 
     versions: [{ version: null, ...traffic, perMinute }],
   });
   assert.match(long.text, /60 min ago/);
+});
+
+test('the running minute is as high as its rate: a steady rate does not end in a drop', async () => {
+  const perMinute = [...quiet, 600, 100];
+  const steady = { ...traffic, perMinute };
+  const { path } = await drawn({
+    ...history,
+    secondsOfMinutes: [...new Array<number>(59).fill(60), 10],
+    total: steady,
+    versions: [{ version: 'v1.36.0', ...steady }],
+  });
+  assert.equal(path, 'M3 40V0h.9V40zM4 40V0h.9V40z');
 });

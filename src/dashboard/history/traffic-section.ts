@@ -1,5 +1,5 @@
 import { html } from 'hono/html';
-import type { HistoryView, Traffic } from '../../own-paths/history/history-view.ts';
+import { type HistoryView, rate, type Traffic } from '../../own-paths/history/history-view.ts';
 import { count, nounFor, type VersionColours } from '../wording/display-names.ts';
 import { type Markup, stackingTable, timeOfDay, versionMarkup } from '../wording/markup.ts';
 
@@ -18,14 +18,14 @@ ${history === undefined ? html`<p class="muted">This runtime keeps no history.</
 }
 
 function body(history: HistoryView, colourOf: VersionColours, now: number): Markup {
-  const { total, since, versions } = history;
+  const { total, since, versions, secondsOfMinutes } = history;
   if (total.requests === 0) {
     return html`<p class="muted">No request since ${timeOfDay(Date.parse(since))}, as this router saw it.</p>`;
   }
   const shown = shownMinutes(total.perMinute);
-  return html`<p>${count(total.requests, 'request')} since ${timeOfDay(Date.parse(since))} by this router, ${total.perSecond} per second in the last whole minute. Refused (429): ${total.refused}. Failed (5xx): ${total.failed}.</p>
+  return html`<p>${count(total.requests, 'request')} since ${timeOfDay(Date.parse(since))} by this router, ${total.perSecond} per second ${secondsOfMinutes.at(-2) === 60 ? 'in the last whole minute' : 'since then'}. Refused (429): ${total.refused}. Failed (5xx): ${total.failed}.</p>
 ${trafficChart(history, colourOf, now, shown)}
-<p class="axis muted" aria-hidden="true"><span>${shown} min ago</span><span>requests a second by version, up to ${perSecondAt(Math.max(...total.perMinute))}; lines: events</span><span>now</span></p>
+<p class="axis muted" aria-hidden="true"><span>${shown} min ago</span><span>requests a second by version, up to ${Math.max(...ratesOf(total, history))}; lines: events</span><span>now</span></p>
 ${stackingTable(
   'traffic-table',
   'Requests by version: number, per second, refused and failed',
@@ -72,23 +72,21 @@ const height = 40;
  * Requests of each of the last minutes, by version, one above the other, and a line where something happened to the
  * cluster. Decoration: tables and the timeline say the same in words. Attributes alone, since the page allows no style.
  */
-function trafficChart(
-  { versions, total, timeline }: HistoryView,
-  colourOf: VersionColours,
-  now: number,
-  minutes: number,
-): Markup {
-  const most = Math.max(1, ...total.perMinute);
+function trafficChart(history: HistoryView, colourOf: VersionColours, now: number, minutes: number): Markup {
+  const { versions, total, timeline } = history;
+  const most = Math.max(...ratesOf(total, history)) || 1;
   const below = new Array<number>(minutes).fill(0);
-  const areas = versions.map(({ version, perMinute }) => {
-    const bars = perMinute.slice(-minutes).map((requests, minute) => {
-      if (requests === 0) return '';
-      const from = height - ((below[minute] ?? 0) / most) * height;
-      below[minute] = (below[minute] ?? 0) + requests;
-      const to = height - ((below[minute] ?? 0) / most) * height;
-      return `M${minute} ${short(from)}V${short(to)}h.9V${short(from)}z`;
-    });
-    return html`<path class="${colourOf(version)}" d="${bars.join('')}"/>`;
+  const areas = versions.map((traffic) => {
+    const bars = ratesOf(traffic, history)
+      .slice(-minutes)
+      .map((perSecond, minute) => {
+        if (perSecond === 0) return '';
+        const from = height - ((below[minute] ?? 0) / most) * height;
+        below[minute] = (below[minute] ?? 0) + perSecond;
+        const to = height - ((below[minute] ?? 0) / most) * height;
+        return `M${minute} ${short(from)}V${short(to)}h.9V${short(from)}z`;
+      });
+    return html`<path class="${colourOf(traffic.version)}" d="${bars.join('')}"/>`;
   });
   const last = Math.floor(now / 60_000);
   const marks = new Set(
@@ -104,8 +102,9 @@ function trafficChart(
   )}</svg>`;
 }
 
-function perSecondAt(perMinute: number): number {
-  return Math.round((perMinute / 60) * 100) / 100;
+/** Requests a second of each minute, by the seconds in which the router ran: the running minute has not sixty of them. */
+function ratesOf({ perMinute }: Traffic, { secondsOfMinutes }: HistoryView): readonly number[] {
+  return perMinute.map((requests, minute) => rate(requests, secondsOfMinutes[minute] ?? 60));
 }
 
 function short(number: number): number {

@@ -23,8 +23,8 @@ function currentPreferenceText({ enabled, preferredVersion, servers }: Preferenc
   const responding = respondingVersion(minor, servers);
   if (responding === minor) {
     return enforcementDiffers
-      ? `${version} gets every write, because the versions enforce different admission policies, and ${what}`
-      : `${version} gets ${what}`;
+      ? `${version} answers for all: every write, since admission policies differ; and every request for a resource whose fields differ`
+      : `${version} answers every request for a resource whose fields differ`;
   }
   const preferred = `${version} is preferred for ${enforcementDiffers ? 'writes and ' : ''}${what}`;
   if (responding === undefined) return `${preferred}, but no server is healthy: requests get 503`;

@@ -10,7 +10,7 @@ import type { PartialUse, ResourceUse } from './partial-use.ts';
 /** Requests of the last hour, of a server, of a version, or of all. */
 export interface Traffic {
   readonly requests: number;
-  /** Of the last whole minute. */
+  /** Of the last whole minute; before there has been one, since the router started. */
   readonly perSecond: number;
   readonly refused: number;
   readonly failed: number;
@@ -22,7 +22,12 @@ export interface Traffic {
 export interface HistoryView {
   /** The later of an hour ago and the start of this router. */
   readonly since: string;
-  /** All requests but those for health and the router's own paths. */
+  /**
+   * Seconds of each minute of `perMinute` in which the router ran: fewer than sixty in the minute of its start and in the
+   * running one, and 0 before it started.
+   */
+  readonly secondsOfMinutes: readonly number[];
+  /** All requests of this router's clients but those for health and the router's own paths. */
   readonly total: Traffic;
   /** `null`: the router responded itself. In the order of their IDs. */
   readonly servers: readonly (Traffic & { readonly id: string | null })[];
@@ -75,15 +80,19 @@ interface HistorySources {
 export function historyView({ now, startedAt, table, ring, use, events }: HistorySources): HistoryView {
   const minutes = ring.kept(now);
   const slots = minutes.flatMap(({ number, servers }) => servers.map((slot) => ({ number, slot })));
-  const since = Math.max(startedAt, (minuteNumber(now) - keptMinutes + 1) * 60_000);
+  const since = Math.max(startedAt, firstMinute(now) * 60_000);
+  const span = { now, startedAt };
   return {
     since: new Date(since).toISOString(),
-    total: traffic(slots, now),
+    secondsOfMinutes: Array.from({ length: keptMinutes }, (_, index) =>
+      secondsOf(firstMinute(now) + index, span),
+    ),
+    total: traffic(slots, span),
     servers: [...grouped(slots, ({ id }) => id)]
-      .map(([id, group]) => ({ id: id === '' ? null : id, ...traffic(group, now) }))
+      .map(([id, group]) => ({ id: id === '' ? null : id, ...traffic(group, span) }))
       .sort((left, right) => compareNames(left.id ?? '', right.id ?? '')),
     versions: [...grouped(slots, ({ version }) => version ?? '')]
-      .map(([version, group]) => ({ version: version === '' ? null : version, ...traffic(group, now) }))
+      .map(([version, group]) => ({ version: version === '' ? null : version, ...traffic(group, span) }))
       .sort((left, right) => compareServerVersions(left.version ?? undefined, right.version ?? undefined)),
     rerouted: reroutedOf(minutes),
     timeline: events
@@ -103,9 +112,27 @@ function grouped(slots: readonly Slot[], keyOf: (slot: ServerMinute) => string):
   return Map.groupBy(slots, ({ slot }) => keyOf(slot));
 }
 
-function traffic(slots: readonly Slot[], now: number): Traffic {
+type Span = Pick<HistorySources, 'now' | 'startedAt'>;
+
+const firstMinute = (now: number): number => minuteNumber(now) - keptMinutes + 1;
+
+/** Seconds of the minute that lie between the start of the router and now. */
+function secondsOf(minute: number, { now, startedAt }: Span): number {
+  const milliseconds = Math.min(now, (minute + 1) * 60_000) - Math.max(startedAt, minute * 60_000);
+  return Math.max(0, milliseconds) / 1_000;
+}
+
+/** Requests over less than this many seconds say nothing of a rate. */
+const shortestSpan = 5;
+
+/** Requests a second, with two decimals; 0 where the span is too short to tell. */
+export function rate(requests: number, seconds: number): number {
+  return seconds < shortestSpan ? 0 : Math.round((requests / seconds) * 100) / 100;
+}
+
+function traffic(slots: readonly Slot[], span: Span): Traffic {
   const perMinute = new Array<number>(keptMinutes).fill(0);
-  const first = minuteNumber(now) - keptMinutes + 1;
+  const first = firstMinute(span.now);
   let [requests, refused, failed] = [0, 0, 0];
   for (const { number, slot } of slots) {
     requests += slot.requests;
@@ -113,10 +140,12 @@ function traffic(slots: readonly Slot[], now: number): Traffic {
     failed += slot.failed;
     perMinute[number - first] = (perMinute[number - first] ?? 0) + slot.requests;
   }
-  const lastWhole = perMinute.at(-2) ?? 0;
+  const [lastWhole = 0, running = 0] = perMinute.slice(-2);
+  const ofLastWhole = secondsOf(minuteNumber(span.now) - 1, span);
+  const ofRunning = secondsOf(minuteNumber(span.now), span);
   return {
     requests,
-    perSecond: Math.round((lastWhole / 60) * 100) / 100,
+    perSecond: ofLastWhole === 60 ? rate(lastWhole, 60) : rate(lastWhole + running, ofLastWhole + ofRunning),
     refused,
     failed,
     perMinute,

@@ -114,6 +114,25 @@ describe('the history of requests', () => {
     assert.deepEqual(total.perMinute.slice(-3), [3, 120, 0]);
   });
 
+  it('has a rate before a whole minute has passed: by the seconds since the start', () => {
+    const { time, history, use, pass } = setUp();
+    use({ a: older });
+    time.now = start + 15_000;
+    for (let request = 0; request < 90; request++) pass();
+    assert.equal(history.view().total.perSecond, 6);
+    assert.deepEqual(history.view().secondsOfMinutes.slice(-2), [0, 15]);
+    time.now = start + minute + 15_000;
+    assert.equal(history.view().total.perSecond, 1.5, 'of the last whole minute');
+  });
+
+  it('counts a request once over all routers: where its client came in', () => {
+    const { history, use, pass } = setUp();
+    use({ a: older, b: newer });
+    pass({ target: jobs, decision: { ...local, reason: 'AlreadyRerouted' } });
+    assert.equal(history.view().total.requests, 0);
+    assert.deepEqual(history.view().partlyServed, []);
+  });
+
   it('is of one hour, and keeps the versions of a server apart', () => {
     const { time, history, use, pass } = setUp();
     use({ a: older });

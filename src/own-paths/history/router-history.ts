@@ -59,6 +59,8 @@ export class RouterHistory implements RequestObserver, HealthObserver {
   responded({ inbound, requestInfo, caller, decision, attempts, status }: RequestRecord) {
     // Health checks and the router's own paths are no traffic of the cluster.
     if (requestInfo === undefined || decision === undefined) return;
+    // Counted where the client came in: the sum over routers would have the request twice.
+    if (decision.reason === 'AlreadyRerouted') return;
     const now = this.#clock();
     const table = this.#known?.table;
     const id = attempts.at(-1)?.destination.id ?? '';

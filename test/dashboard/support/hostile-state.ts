@@ -110,6 +110,7 @@ function hostileHistory(hostile: (field: string) => string): HistoryView {
   ];
   return {
     since: new Date(now).toISOString(),
+    secondsOfMinutes: [60],
     total: traffic,
     servers: [{ id: 'one', ...traffic }],
     versions: [{ version: hostile('requested-version'), ...traffic }],
