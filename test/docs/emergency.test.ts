@@ -23,7 +23,7 @@ test('the API server behind the router is asked by the very command of the page'
   skip: findKubectls().length === 0 ? kubectlMissing : false,
 }, async (context) => {
   const node = await controlPlaneNode(context);
-  const shown = commandWith('get nodes');
+  const shown = commandWith('https://127.0.0.1:6444');
   const command = shown.command
     .replace('/etc/kubernetes', join(node.root, 'etc/kubernetes'))
     .replace('https://127.0.0.1:6444', node.api.url);
