@@ -98,7 +98,10 @@ describe('the status page', () => {
     assert.doesNotMatch(await (await get(`${page}?method=GET&url=`)).text(), /<pre>/);
     const response = await get(`${page}live?method=GET&url=/apis/batch/v1/jobs`);
     assert.match(response.headers.get('content-security-policy') ?? '', /^default-src 'none';/);
-    assert.match(await response.text(), /<pre>Request: .*GET \/apis\/batch\/v1\/jobs\n/);
+    assert.match(
+      await response.text(),
+      /<pre>Goes to cp-b \(1\.26\): local does not serve the resource\.\n\nRequest: .*GET \/apis\/batch\/v1\/jobs\n/,
+    );
   });
 
   it('shows a server that has departed as such, and no address to send to', async () => {

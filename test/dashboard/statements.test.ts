@@ -214,11 +214,14 @@ describe('an explanation on the status page', () => {
     const text = await shown({ snapshot, path: explain('/apis/batch/v1/jobs') });
     assert.match(
       text,
-      /peer ServedByPeer Request: GET \/apis\/batch\/v1\/jobs .* Seen from: control-plane-10 \(cp-a\) /,
+      /peer ServedByPeer Goes to control-plane-2 \(cp-b\) \(1\.36\): control-plane-10 \(cp-a\) does not serve the resource\. Request: GET \/apis\/batch\/v1\/jobs .* Seen from: control-plane-10 \(cp-a\) /,
     );
     assert.match(text, /served by cp-b; local is cp-a/);
     assert.match(text, /Candidates: control-plane-2 \(cp-b\) [^ ]+ as kubernetes\.default\.svc, healthy/);
-    assert.match(await shown({ snapshot, path: explain('/api/v1/pods') }), /local ServedLocally Request: /);
+    assert.match(
+      await shown({ snapshot, path: explain('/api/v1/pods') }),
+      /local ServedLocally Goes to control-plane-10 \(cp-a\) \(1\.35\): it serves the resource\. Request: /,
+    );
   });
 
   it('calls a 404 a 404, and a 503 a 503', async () => {
@@ -267,9 +270,11 @@ describe('an explanation on the status page', () => {
     assert.doesNotMatch(text, /no server of it is healthy/);
     for (const changed of [{ down: ['cp-36'] }, { snapshot: threeVersions({ departedAt: createdAt }) }]) {
       const without = await shown({ snapshot: threeVersions(), path, ...changed });
+      assert.match(without, /Goes to cp-26 \(1\.26\): no server of 1\.36 is healthy\./);
       assert.match(without, /Version: 1\.36 is preferred, but no server of it is healthy: 1\.26 answers/);
     }
     const nothing = await shown({ snapshot: threeVersions(), path, down: ['cp-25', 'cp-26', 'cp-36'] });
+    assert.match(nothing, /Gets 503: no server that serves it is healthy\./);
     assert.match(nothing, /Note: no server that could serve it is healthy/);
     assert.doesNotMatch(nothing, / answers/);
   });

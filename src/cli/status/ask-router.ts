@@ -37,7 +37,7 @@ export async function readExplanation(connection: RouterConnection, request: Req
 /** As people read it. */
 export async function readExplanationText(connection: RouterConnection, request: RequestToExplain) {
   const text = await askToExplain(connection, request, 'text/plain');
-  if (!text.startsWith('Request:')) throw noRouter(connection);
+  if (!/^Request: /m.test(text)) throw noRouter(connection);
   return text;
 }
 

@@ -1,4 +1,6 @@
+import { minorVersion } from '../../apimachinery/server-version.ts';
 import type { Explanation, RequestToExplain } from '../../proxy/explain.ts';
+import type { DecisionReason } from '../../routing/decision.ts';
 import { printable } from '../../runtime/printable.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { otherVersionText } from './preferred-version-text.ts';
@@ -10,7 +12,7 @@ import { otherVersionText } from './preferred-version-text.ts';
 export function explanationText(
   request: RequestToExplain,
   explanation: Explanation,
-  table: Pick<RoutingTable, 'generation' | 'createdAt' | 'servers' | 'snapshot'> | undefined,
+  table: ExplainedTable | undefined,
   serverId: string | undefined,
 ): string {
   const {
@@ -28,9 +30,14 @@ export function explanationText(
     const hostname = table?.snapshot.servers.find((server) => server.id === id)?.hostname ?? id;
     return hostname === id ? id : `${hostname} (${id})`;
   };
-  const lines = [row('Request', `${request.method} ${request.url}`)];
+  const lines = [
+    answer(explanation, table, serverId, named),
+    '',
+    row('Request', `${request.method} ${request.url}`),
+  ];
   if (requestInfo !== null) {
-    for (const [name, value] of Object.entries(requestInfo)) {
+    const { isResourceRequest: _isResourceRequest, parts: _parts, ...shown } = requestInfo;
+    for (const [name, value] of Object.entries(shown)) {
       const text = Array.isArray(value) ? value.join(', ') : String(value);
       if (text !== '') lines.push(row(`  ${name}`, text));
     }
@@ -60,6 +67,60 @@ export function explanationText(
   }
   for (const note of notes) lines.push(row('Note', note));
   return `${lines.map(printable).join('\n')}\n`;
+}
+
+type ExplainedTable = Pick<RoutingTable, 'generation' | 'createdAt' | 'servers' | 'snapshot'>;
+
+/** Why, behind the server's name. `{local}`: the local server. `{version}`: that of the candidates. */
+const whyText: Readonly<Partial<Record<string, string>>> = {
+  NotAResourceRequest: 'the request names no resource',
+  MergedDocument: 'its document is merged with those of the other servers',
+  AlreadyRerouted: 'another router has sent it here',
+  NoSnapshot: 'there is no snapshot yet',
+  ServedLocally: 'it serves the resource',
+  ExtensionAPIServer: 'its aggregator hands the request to an extension API server',
+  CustomResource: 'every server serves custom resources',
+  ServedByPeer: '{local} does not serve the resource',
+  PeerAddressUnknown: 'no server that serves it has a usable address',
+  ServerDeparted: 'the last server that serves it has left',
+  ServerNotKnown: 'nobody else serves it, and one server has not been read since it was lost',
+  NotServedByAnyServer: 'no server serves the resource, and the response is its 404',
+  LocalServerDown: '{local} is down',
+  PreferredVersion: '{version} answers for all while versions differ',
+  FeatureGateDisabled: 'the feature gate is off',
+} satisfies Record<DecisionReason, string>;
+
+/** The answer in one sentence: who gets the request, and why. */
+function answer(
+  { decision, reason, message, candidates, otherVersions = [], versionInstead }: Explanation,
+  table: ExplainedTable | undefined,
+  serverId: string | undefined,
+  named: (id: string) => string,
+): string {
+  if (decision === 'refused') return `Is refused: ${message ?? reason}.`;
+  const local = serverId === undefined ? 'the server of a gateway' : named(serverId);
+  const minorOf = (id: string | undefined) =>
+    minorVersion(table?.servers.find((server) => server.id === id)?.version);
+  const why = (whyText[reason] ?? reason)
+    .replace('{local}', local)
+    .replace('{version}', minorOf(candidates[0]?.id) ?? 'one version');
+  if (decision === 'unavailable') return `Gets 503: ${why}.`;
+  const mayRespond = [...candidates, ...otherVersions].filter(({ health }) => health !== 'unhealthy');
+  if (decision === 'peer' && mayRespond.length === 0) return 'Gets 503: no server that serves it is healthy.';
+  const withVersion = (id: string) => {
+    const minor = minorOf(id);
+    return minor === undefined ? named(id) : `${named(id)} (${minor})`;
+  };
+  const localIds = serverId === undefined ? [] : [serverId];
+  const instead = versionInstead && `no server of ${versionInstead.preferred} is healthy`;
+  const responding = mayRespond.filter(
+    ({ id }) => versionInstead === undefined || (minorOf(id) ?? 'unknown') === versionInstead.responding,
+  );
+  const ofFirst = candidates.filter((candidate) => responding.includes(candidate));
+  const asked = ofFirst.length > 0 ? ofFirst : responding;
+  const ids = decision === 'local' ? localIds : asked.map(({ id }) => id);
+  const where = ids.length === 0 ? 'any server' : ids.map(withVersion).join(' or ');
+  return `Goes to ${where}: ${instead ?? why}.`;
 }
 
 /** `Name:                value`, a line of such a text. */

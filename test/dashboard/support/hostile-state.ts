@@ -151,6 +151,8 @@ function hostileExplanation(hostile: (field: string) => string): Explanation {
     ...noRefusal,
     requestInfo: {
       isResourceRequest: true,
+      // Not shown.
+      parts: [],
       path: hostile('path'),
       verb: hostile('verb'),
       apiPrefix: hostile('api-prefix'),
@@ -160,7 +162,6 @@ function hostileExplanation(hostile: (field: string) => string): Explanation {
       resource: hostile('resource'),
       subresource: hostile('subresource'),
       name: hostile('name'),
-      parts: [hostile('part')],
       fieldSelector: hostile('field-selector'),
       labelSelector: hostile('label-selector'),
     },
