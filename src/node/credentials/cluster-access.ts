@@ -20,6 +20,11 @@ export interface ClusterAccess {
   credentials(): Promise<ClusterCredentials>;
 }
 
+/** The text of a file, as UTF-8. @throws if it cannot be read */
+export type ReadFile = (path: string) => string;
+
+const readFromDisk: ReadFile = (path) => readFileSync(path, 'utf8');
+
 /** How long credentials are cached: reading them can mean three files. */
 const freshMilliseconds = 10_000;
 
@@ -42,8 +47,11 @@ export interface ClusterCredentials {
  *
  * @throws {ClusterAccessError} that says what is wrong with it
  */
-export async function loadClusterAccess(options: ClusterAccessOptions): Promise<ClusterAccess> {
-  let identity = identityOf(options);
+export async function loadClusterAccess(
+  options: ClusterAccessOptions,
+  readFile: ReadFile = readFromDisk,
+): Promise<ClusterAccess> {
+  let identity = identityOf(options, readFile);
   const { cluster, user, file } = identity;
   if (user.token !== undefined) checkedToken(user.token, user, file);
   const refusal = refusalOf(identity);
@@ -55,8 +63,8 @@ export async function loadClusterAccess(options: ClusterAccessOptions): Promise<
     credentials() {
       const at = performance.now();
       if (last === undefined || at - last.at >= freshMilliseconds) {
-        identity = renewedIdentity(options, identity);
-        last = { at, credentials: readCredentials(identity) };
+        identity = renewedIdentity(options, identity, readFile);
+        last = { at, credentials: readCredentials(identity, readFile) };
         last.credentials.catch(() => {
           last = undefined;
         });
@@ -69,19 +77,20 @@ export async function loadClusterAccess(options: ClusterAccessOptions): Promise<
 /** The certificate and the token of a kubeconfig or pod that say when they expire, read anew. */
 export async function expiringCredentials(
   options: ClusterAccessOptions,
+  readFile: ReadFile = readFromDisk,
 ): Promise<readonly ExpiringCertificate[]> {
   // Of the flag, without dashes.
   const name = 'inCluster' in options ? 'in-cluster' : 'kubeconfig';
-  const identity = identityOf(options);
+  const identity = identityOf(options, readFile);
   const { user, file } = identity;
   const { clientCertificate: source, tokenFile } = user;
   const expiring: ExpiringCertificate[] = [];
-  const certificate = readText(source, identity);
+  const certificate = readText(source, identity, readFile);
   if (certificate !== undefined) {
     const path = source !== undefined && 'file' in source ? source.file : file;
     expiring.push(firstToEnd({ name, path, text: certificate }));
   }
-  const token = user.token ?? tokenInFile(identity);
+  const token = user.token ?? tokenInFile(identity, readFile);
   const claims = token === undefined ? undefined : claimsOf(token);
   if (claims?.exp !== undefined) {
     expiring.push({
@@ -126,9 +135,13 @@ function refusalOf({ cluster, user }: KubeconfigIdentity): string | undefined {
 }
 
 /** Credentials that stand in the file itself are renewed, too. One that cannot be used, or is of another cluster, is left alone. */
-function renewedIdentity(options: ClusterAccessOptions, last: KubeconfigIdentity): KubeconfigIdentity {
+function renewedIdentity(
+  options: ClusterAccessOptions,
+  last: KubeconfigIdentity,
+  readFile: ReadFile,
+): KubeconfigIdentity {
   try {
-    const now = identityOf(options);
+    const now = identityOf(options, readFile);
     const isUsable = now.cluster.server === last.cluster.server && refusalOf(now) === undefined;
     return isUsable ? now : last;
   } catch {
@@ -136,8 +149,8 @@ function renewedIdentity(options: ClusterAccessOptions, last: KubeconfigIdentity
   }
 }
 
-function identityOf(options: ClusterAccessOptions): KubeconfigIdentity {
-  return 'inCluster' in options ? identityOfPod() : identityInFile(options);
+function identityOf(options: ClusterAccessOptions, readFile: ReadFile): KubeconfigIdentity {
+  return 'inCluster' in options ? identityOfPod() : identityInFile(options, readFile);
 }
 
 /** Where the kubelet puts what a pod needs (k8s.io/client-go rest InClusterConfig). */
@@ -167,8 +180,11 @@ function identityOfPod(): KubeconfigIdentity {
 
 type KubeconfigOptions = Exclude<ClusterAccessOptions, { readonly inCluster: true }>;
 
-function identityInFile({ kubeconfig: file, context, text }: KubeconfigOptions): KubeconfigIdentity {
-  const config = readKubeconfig(file, text);
+function identityInFile(
+  { kubeconfig: file, context, text }: KubeconfigOptions,
+  readFile: ReadFile,
+): KubeconfigIdentity {
+  const config = readKubeconfig(file, () => text ?? readFile(file));
   const { contexts, clusters, users } = config;
   const name = context ?? config.currentContext;
   const chosen = contexts.find((each) => each.name === name);
@@ -185,9 +201,9 @@ function identityInFile({ kubeconfig: file, context, text }: KubeconfigOptions):
   return { cluster, user, file };
 }
 
-function readKubeconfig(file: string, text?: string) {
+function readKubeconfig(file: string, read: () => string) {
   try {
-    return parseKubeconfig(text ?? readFileSync(file, 'utf8'), dirname(file));
+    return parseKubeconfig(read(), dirname(file));
   } catch (error) {
     // Without the error itself as cause, whose line may hold a token.
     throw new ClusterAccessError(`${file} cannot be used as a kubeconfig: ${fileErrorMessage(error)}`);
@@ -195,14 +211,17 @@ function readKubeconfig(file: string, text?: string) {
 }
 
 /** Its files are read each time. */
-async function readCredentials(identity: KubeconfigIdentity): Promise<ClusterCredentials> {
+async function readCredentials(
+  identity: KubeconfigIdentity,
+  readFile: ReadFile,
+): Promise<ClusterCredentials> {
   const { cluster, user } = identity;
   const [certificateAuthorities, certificate, key] = [
     cluster.certificateAuthority,
     user.clientCertificate,
     user.clientKey,
-  ].map((source) => readText(source, identity));
-  const token = user.token ?? tokenInFile(identity);
+  ].map((source) => readText(source, identity, readFile));
+  const token = user.token ?? tokenInFile(identity, readFile);
   const clientCertificate = certificate !== undefined && key !== undefined ? { certificate, key } : undefined;
   checkPem(certificateAuthorities, clientCertificate, identity);
   return {
@@ -213,19 +232,23 @@ async function readCredentials(identity: KubeconfigIdentity): Promise<ClusterCre
   };
 }
 
-function readText(source: PemSource, { user, file }: KubeconfigIdentity): string | undefined {
+function readText(
+  source: PemSource,
+  { user, file }: KubeconfigIdentity,
+  readFile: ReadFile,
+): string | undefined {
   if (source === undefined || 'text' in source) return source?.text;
   try {
-    return readFileSync(source.file, 'utf8');
+    return readFile(source.file);
   } catch (error) {
     throw new Error(`${file}: ${nameOf(user)}: ${errorMessage(error)}`);
   }
 }
 
 /** An empty file is a token that cannot be sent, not nobody. */
-function tokenInFile(identity: KubeconfigIdentity): string | undefined {
+function tokenInFile(identity: KubeconfigIdentity, readFile: ReadFile): string | undefined {
   const { tokenFile } = identity.user;
-  return readText(tokenFile === undefined ? undefined : { file: tokenFile }, identity);
+  return readText(tokenFile === undefined ? undefined : { file: tokenFile }, identity, readFile);
 }
 
 /** What OpenSSL says of such a text names neither the file nor the field. */

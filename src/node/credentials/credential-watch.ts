@@ -1,5 +1,4 @@
 import { readFile } from 'node:fs/promises';
-import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type CertificateStatus,
   type CredentialFiles,
@@ -92,7 +91,7 @@ export class CredentialWatch implements CredentialFiles {
       further: async () => [],
       clock: Date.now,
       read: (path) => readFile(path, 'utf8'),
-      settle: () => sleep(1000, undefined, { ref: false }),
+      settle: () => new Promise((resolve) => setTimeout(resolve, 1000).unref()),
       ...options,
     };
   }

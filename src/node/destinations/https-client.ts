@@ -219,6 +219,17 @@ export class HttpsClient {
   }
 }
 
+/** What an {@link HttpsClient} does, for those who are given a way to open one. */
+export type ServerClient = Pick<HttpsClient, 'ask' | 'open' | 'servingNames' | 'retire' | 'close'>;
+
+/** @param connectTimeout as of {@link HttpsClient} */
+export type OpenServerClient = (
+  server: HttpsServer,
+  options?: { readonly connectTimeout?: number },
+) => ServerClient;
+
+export const openHttpsClient: OpenServerClient = (server, options) => new HttpsClient(server, options);
+
 /** One request on a connection of its own. @throws as {@link HttpsClient.ask} */
 export async function askOverHttps(
   asked: HttpsServer & HttpsRequest & ResponseLimits,

@@ -59,12 +59,22 @@ export interface NodeTransportOptions extends TlsDialerOptions, ConnectionEvents
   readonly limits?: Pick<Http2PoolOptions, 'streamsPerConnection' | 'spreadAt' | 'connections'> &
     Pick<Http1PoolOptions, 'http1Connections'>;
   readonly openStreams?: OpenStreams | undefined;
+  /** Opens what carries requests to one destination. Default: connections of this process. */
+  readonly openPool?: OpenPool | undefined;
 }
+
+export type DestinationPool = Pick<Http2Pool, 'submit' | 'close' | 'destroy'>;
+
+export type OpenPool = (
+  destination: Destination,
+  presentFrontProxyCertificate: boolean,
+  events: ConnectionEvents,
+) => DestinationPool;
 
 interface InUse {
   readonly destination: Destination;
   readonly presentFrontProxyCertificate: boolean;
-  readonly pool: Http2Pool;
+  readonly pool: DestinationPool;
 }
 
 /**
@@ -78,7 +88,7 @@ export class NodeTransport implements Transport {
   readonly #silenceDeadlines: Deadlines | undefined;
   /** By origin. Each has few, and comparing them costs less than making a key for every request. */
   readonly #byOrigin = new Map<string, InUse[]>();
-  readonly #retired = new Set<Http2Pool>();
+  readonly #retired = new Set<DestinationPool>();
   #closed = false;
 
   constructor(options: NodeTransportOptions) {
@@ -132,13 +142,15 @@ export class NodeTransport implements Transport {
     pool.submit({ method, target, headers, content }, exchange);
   }
 
-  #poolTo(destination: Destination, presentFrontProxyCertificate: boolean): Http2Pool {
+  #poolTo(destination: Destination, presentFrontProxyCertificate: boolean): DestinationPool {
     const atOrigin = this.#byOrigin.get(destination.origin) ?? [];
     for (const each of atOrigin) {
       const isSame = each.presentFrontProxyCertificate === presentFrontProxyCertificate;
       if (isSame && leadsTo(each.destination, destination)) return each.pool;
     }
-    const pool = this.#newPool(destination, presentFrontProxyCertificate);
+    const pool =
+      this.#options.openPool?.(destination, presentFrontProxyCertificate, this.#options) ??
+      this.#newPool(destination, presentFrontProxyCertificate);
     atOrigin.push({ destination, presentFrontProxyCertificate, pool });
     this.#byOrigin.set(destination.origin, atOrigin);
     return pool;
@@ -199,8 +211,8 @@ export class NodeTransport implements Transport {
     for (const pool of [...this.#takeOut(() => true), ...this.#retired]) destroy(pool);
   }
 
-  #takeOut(isOver: (destination: Destination) => boolean): Http2Pool[] {
-    const over: Http2Pool[] = [];
+  #takeOut(isOver: (destination: Destination) => boolean): DestinationPool[] {
+    const over: DestinationPool[] = [];
     for (const [origin, all] of this.#byOrigin) {
       const left = all.filter(({ destination }) => !isOver(destination));
       for (const each of all) if (!left.includes(each)) over.push(each.pool);
@@ -234,7 +246,7 @@ function deadlinesOf(timeout: number): Deadlines | undefined {
   return timeout > 0 ? new Deadlines({ timeout }) : undefined;
 }
 
-function destroy(pool: Http2Pool): void {
+function destroy(pool: DestinationPool): void {
   // Each of its requests gets an error. It rejects only if it was closed before.
   pool.destroy().catch(() => {});
 }

@@ -42,19 +42,23 @@ export function leadsToLocalServer(
 /** Milliseconds for which the addresses of this host are taken for what they were. */
 const freshMilliseconds = 1_000;
 
-export function isLocalServerAddress(place: LocalServerPlace): (address: string) => boolean {
+/** @param interfacesNow those of this host. Default: as the system tells them */
+export function isLocalServerAddress(
+  place: LocalServerPlace,
+  interfacesNow: typeof networkInterfaces = networkInterfaces,
+): (address: string) => boolean {
   let read = { at: Number.NEGATIVE_INFINITY, addresses: new Set<string>() };
   const isOfHost = (ip: IpAddress): boolean => {
     const at = performance.now();
     // With kube-proxy in IPVS mode a host has an address for each Service, and many servers are asked about in turn.
-    if (at - read.at >= freshMilliseconds) read = { at, addresses: addressesOfHost() };
+    if (at - read.at >= freshMilliseconds) read = { at, addresses: addressesOf(interfacesNow()) };
     return read.addresses.has(ipAddressKey(ip));
   };
   return (address) => leadsToLocalServer(address, place, isOfHost);
 }
 
-function addressesOfHost(): Set<string> {
-  const all = Object.values(networkInterfaces()).flatMap((entries) => entries ?? []);
+function addressesOf(interfaces: ReturnType<typeof networkInterfaces>): Set<string> {
+  const all = Object.values(interfaces).flatMap((entries) => entries ?? []);
   return new Set(
     all.flatMap(({ address }) => {
       const ip = parseIpAddress(address);
@@ -69,10 +73,14 @@ function isSame(one: IpAddress | undefined, other: IpAddress | undefined): boole
 
 type LocalServerConfig = LocalServerPlace & Pick<ServeConfig, 'serverId'>;
 
-export function localServerIdOf(config: LocalServerConfig, { snapshot }: RoutingTable): string | undefined {
+export function localServerIdOf(
+  config: LocalServerConfig,
+  { snapshot }: RoutingTable,
+  interfacesNow?: typeof networkInterfaces,
+): string | undefined {
   const { serverId } = config;
   if (serverId === undefined) return undefined;
-  return localServerIdIn(snapshot, serverId, isLocalServerAddress(config)) ?? serverId;
+  return localServerIdIn(snapshot, serverId, isLocalServerAddress(config, interfacesNow)) ?? serverId;
 }
 
 /**
@@ -85,6 +93,7 @@ export function createLocalServerId(
   config: LocalServerConfig,
   listeningPort: () => number | undefined,
   routingTable: { current(): RoutingTable | undefined },
+  interfacesNow?: typeof networkInterfaces,
 ): (() => string) | undefined {
   const { serverId, local, settings } = config;
   if (serverId === undefined) return undefined;
@@ -95,7 +104,7 @@ export function createLocalServerId(
     if (table === undefined || table === last) return id;
     last = table;
     const serving = { ...settings.serving, port: listeningPort() ?? settings.serving.port };
-    id = localServerIdOf({ serverId, local, settings: { serving } }, table) ?? serverId;
+    id = localServerIdOf({ serverId, local, settings: { serving } }, table, interfacesNow) ?? serverId;
     return id;
   };
 }

@@ -33,7 +33,7 @@ import {
 } from '../credentials/credentials.ts';
 import { NodeTransport } from '../destinations/node-transport.ts';
 import { nodeInbound } from '../exchange/node-inbound.ts';
-import { ordinaryConnectionsWithin, usableMemory } from '../exchange/serving-limits.ts';
+import { ordinaryConnectionsWithin } from '../exchange/serving-limits.ts';
 import { createFileSnapshotStore } from '../files/file-snapshot-store.ts';
 import { accessLog, accessLogVerbosity } from '../logging/access-log.ts';
 import { RouterMetrics } from '../metrics/router-metrics.ts';
@@ -43,7 +43,8 @@ import { createRouterServer } from '../serving/server.ts';
 import { upgradeListener } from '../upgrades/upgrade.ts';
 import { followServers, ownServerCheck } from './followed-servers.ts';
 import { createLocalServerId } from './local-server-id.ts';
-import { TrafficControl } from './traffic-control.ts';
+import type { ProcessEdge } from './process-edge.ts';
+import { TrafficControl, thisMachine } from './traffic-control.ts';
 
 export interface EmbeddedSyncParts {
   readonly receiver: OwnSnapshotReceiver;
@@ -51,6 +52,7 @@ export interface EmbeddedSyncParts {
   readonly pseudonym: string;
   readonly observer: SyncObserver | undefined;
   readonly logger: Logger;
+  readonly edge: Partial<Pick<ProcessEdge, 'openClient' | 'readFile' | 'networkInterfaces'>>;
 }
 
 export interface EmbeddedSync {
@@ -80,6 +82,8 @@ export interface StartOptions {
   readonly configurationSource?: ConfigurationSource | undefined;
   /** Reads the cluster in this process, where the configuration asks for it (`openEmbeddedSync`). */
   readonly openEmbeddedSync?: OpenEmbeddedSync | undefined;
+  /** Default: Node's own sockets and files, and this machine. */
+  readonly edge?: ProcessEdge | undefined;
 }
 
 /** Milliseconds over which watches move to servers of another version: every client opens a new one at once. */
@@ -126,18 +130,25 @@ const dialTimeout = 5_000;
 async function start(
   config: ServeConfig,
   logger: Logger,
-  { configurationSource, openEmbeddedSync }: StartOptions,
+  { configurationSource, openEmbeddedSync, edge = {} }: StartOptions,
   opened: Opened,
 ): Promise<RunningRouter> {
   const { preferredVersion } = config.settings.routing;
+  const {
+    openServer = createRouterServer,
+    openStore = createFileSnapshotStore,
+    machine = thisMachine,
+  } = edge;
   let listeningPort: number | undefined;
   const credentials = new LiveCredentials(credentialsOf(config));
   const addressPolicy = createAddressPolicy(config.settings.peers);
+  const { readFile } = edge;
   const credentialWatch = new CredentialWatch({
     logger,
+    ...(readFile && { read: async (path) => readFile(path) }),
     further: async () => embeddedSync?.expiring() ?? [],
   });
-  const traffic = new TrafficControl(config, logger);
+  const traffic = new TrafficControl(config, logger, machine);
   opened.push(() => traffic.deadlines.stop());
   const metrics = new RouterMetrics(config, {
     table: () => receiver.current(),
@@ -157,13 +168,14 @@ async function start(
     connectTimeout: dialTimeout,
     readSilence: config.timeouts.responseHeader,
     addressPolicy,
+    openPool: edge.openPool,
     onBrokenOff: (origin) => servers?.brokenOff(origin),
     onConnectionLost: (origin) => servers?.connectionLost(origin),
   });
   opened.push(() => transport.close());
   const { file } = config.settings.snapshot;
   const receiverOptions = {
-    store: file === undefined ? undefined : createFileSnapshotStore(file, config.embeddedSync !== undefined),
+    store: file === undefined ? undefined : openStore(file, config.embeddedSync !== undefined),
     keys: () => credentials.current.snapshotKeys,
     addressPolicy,
     logger,
@@ -171,7 +183,7 @@ async function start(
   };
   const ownReceiver = config.embeddedSync && new OwnSnapshotReceiver(receiverOptions);
   const receiver = ownReceiver ?? new SnapshotReceiver(receiverOptions);
-  const localServerId = createLocalServerId(config, () => listeningPort, receiver);
+  const localServerId = createLocalServerId(config, () => listeningPort, receiver, edge.networkInterfaces);
   const outboundOptions = {
     local: localDestination(config, localServerId, () => credentials.current),
     transport,
@@ -197,6 +209,7 @@ async function start(
       pseudonym: outboundOptions.pseudonym,
       observer: metrics.sync,
       logger,
+      edge,
     });
   const checkOwnServer = localServerId && ownServerCheck(localServerId, logger);
   const history = new RouterHistory({
@@ -291,7 +304,7 @@ async function start(
     deadlines: traffic.deadlines,
     logger,
   });
-  const server = createRouterServer({
+  const server = openServer({
     fetch,
     disableHttp2Serving: config.settings.serving.disableHttp2,
     tls: credentials.current.server,
@@ -301,7 +314,7 @@ async function start(
     goawayChance: config.settings.limits.goawayChance,
     limits: {
       maxConnections: traffic.maxConnections,
-      maxOrdinaryConnections: ordinaryConnectionsWithin(usableMemory),
+      maxOrdinaryConnections: ordinaryConnectionsWithin(machine.usableMemory),
       tlsHandshakeTimeout: config.timeouts.tlsHandshake,
     },
     onRelief: (relief) => metrics.relieved(relief),

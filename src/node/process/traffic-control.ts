@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { RequestGate } from '../../proxy/request-gate.ts';
 import type { Logger } from '../../runtime/logger.ts';
+import { pause } from '../../runtime/time.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';
 import { Deadlines } from '../exchange/deadlines.ts';
 import { OpenStreams } from '../exchange/open-streams.ts';
@@ -13,6 +13,16 @@ const spread = 0.8;
 
 const fewOpenFiles = 4_096;
 
+/** The machine, as far as limits follow from it. */
+export interface Machine {
+  /** Bytes. */
+  readonly usableMemory: number;
+  /** Of this process. `undefined`: not known. */
+  openFiles(): number | undefined;
+}
+
+export const thisMachine: Machine = { usableMemory, openFiles: readOpenFilesLimit };
+
 export class TrafficControl {
   readonly gate: RequestGate;
   readonly deadlines: Deadlines;
@@ -22,14 +32,16 @@ export class TrafficControl {
   readonly maxConnections: number;
   #shutdown: Promise<void> | undefined;
 
-  constructor(config: ServeConfig, logger: Logger) {
+  constructor(config: ServeConfig, logger: Logger, machine: Machine) {
+    const memory = machine.usableMemory;
+    const openFiles = machine.openFiles();
     this.#config = config;
     this.#logger = logger;
     const { requestsInFlight, mutatingRequestsInFlight, longRunningRequests } = config.settings.limits;
     this.gate = new RequestGate({
       readOnly: requestsInFlight,
       mutating: mutatingRequestsInFlight,
-      longRunning: longRunningWithin(longRunningRequests, usableMemory),
+      longRunning: longRunningWithin(longRunningRequests, memory),
     });
     this.deadlines = new Deadlines({
       timeout: config.settings.timeouts.request,
@@ -46,8 +58,7 @@ export class TrafficControl {
         );
       },
     });
-    const openFiles = readOpenFilesLimit();
-    this.maxConnections = maxConnectionsFor(openFiles, usableMemory);
+    this.maxConnections = maxConnectionsFor(openFiles, memory);
     if (openFiles !== undefined && openFiles < fewOpenFiles) {
       logger.warn(
         { maxConnections: this.maxConnections, openFiles },
@@ -78,7 +89,7 @@ export class TrafficControl {
         { milliseconds: delay },
         'Not ready any more: still serving until load balancers have noticed',
       );
-      await sleep(delay);
+      await pause(delay);
     }
     const requests = gate.count('readOnly') + gate.count('mutating');
     this.#logger.info({ requests, streams: openStreams.size }, 'Draining');

@@ -1,5 +1,11 @@
 import type { ClusterCredentials } from '../../node/credentials/cluster-access.ts';
-import { HttpsClient, type HttpsResponse, type HttpsStream } from '../../node/destinations/https-client.ts';
+import {
+  type HttpsResponse,
+  type HttpsStream,
+  type OpenServerClient,
+  openHttpsClient,
+  type ServerClient,
+} from '../../node/destinations/https-client.ts';
 import { untrustedCertificateAdvice } from '../../node/destinations/tls-dialer.ts';
 import { errorMessage } from '../../runtime/errors.ts';
 import {
@@ -26,6 +32,8 @@ interface ApiClientOptions {
   readonly via?: string | undefined;
   /** Default: that of a router which reads the cluster itself. */
   readonly userAgent?: string | undefined;
+  /** Default: over HTTPS from this process. */
+  readonly openClient?: OpenServerClient | undefined;
 }
 
 /** The name in the certificate of each API server. */
@@ -38,7 +46,7 @@ const listLimits = { responseTimeout: 60_000, longestResponse: 256 * 1024 * 1024
 /** Reads API servers with one identity, whose certificates and tokens are rotated. */
 export class ApiClient {
   readonly #options: ApiClientOptions;
-  readonly #clients = new Map<string, { readonly client: HttpsClient; readonly made: string }>();
+  readonly #clients = new Map<string, { readonly client: ServerClient; readonly made: string }>();
   readonly #documents = new Map<string, ServerDocuments>();
   readonly #byTag = new Map<string, WeakRef<ServerDocument>>();
   #watched: ReadonlySet<string> = new Set();
@@ -109,7 +117,7 @@ export class ApiClient {
     const ask = async <Result>(
       all: readonly Endpoint[],
       credentials: ClusterCredentials,
-      send: (client: HttpsClient, headers: readonly string[]) => Promise<Result>,
+      send: (client: ServerClient, headers: readonly string[]) => Promise<Result>,
     ): Promise<Result> => {
       const endpoint = all[turn % all.length] ?? noServer();
       return this.#send(endpoint.origin, endpoint, credentials, send);
@@ -179,7 +187,7 @@ export class ApiClient {
     place: string,
     endpoint: Endpoint,
     credentials: ClusterCredentials,
-    send: (client: HttpsClient, headers: readonly string[]) => Promise<Result>,
+    send: (client: ServerClient, headers: readonly string[]) => Promise<Result>,
   ): Promise<Result> {
     const { via, userAgent = 'mixed-version-proxy-reader' } = this.#options;
     const headers = [...(via === undefined ? [] : ['via', via]), 'user-agent', userAgent];
@@ -193,7 +201,7 @@ export class ApiClient {
   #clientTo(
     endpoint: Endpoint,
     { certificateAuthorities, clientCertificate }: ClusterCredentials,
-  ): HttpsClient {
+  ): ServerClient {
     const server = {
       origin: endpoint.origin,
       serverName: endpoint.serverName,
@@ -203,7 +211,7 @@ export class ApiClient {
     const made = JSON.stringify(server);
     const known = this.#clients.get(keyOf(endpoint));
     if (known?.made === made) return known.client;
-    const client = new HttpsClient(server);
+    const client = (this.#options.openClient ?? openHttpsClient)(server);
     // Certificates were rotated. Requests over the old connections may end normally.
     known?.client.retire();
     this.#clients.set(keyOf(endpoint), { client, made });

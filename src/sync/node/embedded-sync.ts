@@ -27,6 +27,7 @@ type Reading = Omit<SyncOptions, 'targets' | 'previous' | 'observer' | 'logger' 
 /** Runs the sync job inside of a router: the same loop as `mixed-version-proxy sync`, with that router for its target. */
 export function openEmbeddedSync(parts: EmbeddedSyncParts): EmbeddedSync {
   const { receiver, logger } = parts;
+  const { openClient, readFile, networkInterfaces } = parts.edge;
   const target = ownRouterTarget(receiver);
   let reading: Reading | undefined;
   let loop: SyncLoop | undefined;
@@ -36,6 +37,8 @@ export function openEmbeddedSync(parts: EmbeddedSyncParts): EmbeddedSync {
   async function run(next: Reading, isAt: (address: string) => boolean, signal: AbortSignal): Promise<void> {
     const options = {
       ...next,
+      openClient,
+      readFile,
       local: next.local && { ...next.local, isAt },
       targets: [target],
       previous: held(receiver),
@@ -55,17 +58,17 @@ export function openEmbeddedSync(parts: EmbeddedSyncParts): EmbeddedSync {
       const next = readingOf(config, parts.pseudonym);
       if (isDeepStrictEqual(next, reading)) return () => {};
       // Whatever is wrong with the kubeconfig itself is found here; it is loaded anew by the loop.
-      await loadClusterAccess(next.kubernetes);
+      await loadClusterAccess(next.kubernetes, readFile);
       return () => {
         reading = next;
         stop.abort();
         stop = new AbortController();
         const { signal } = stop;
-        running = running.then(() => run(next, isLocalServerAddress(config), signal));
+        running = running.then(() => run(next, isLocalServerAddress(config, networkInterfaces), signal));
       };
     },
     hurry: () => loop?.hurry(),
-    expiring: async () => (reading === undefined ? [] : expiringCredentials(reading.kubernetes)),
+    expiring: async () => (reading === undefined ? [] : expiringCredentials(reading.kubernetes, readFile)),
     status(): EmbeddedSyncStatus {
       const status = loop?.status();
       const [delivered] = status?.targets.flatMap(({ lastResult }) => lastResult ?? []) ?? [];

@@ -1,7 +1,11 @@
 import type { JWK } from 'jose';
 import type { ClusterAccessOptions } from '../../node/configuration/serve-config.ts';
-import { type ClusterAccess, loadClusterAccess } from '../../node/credentials/cluster-access.ts';
-import type { HttpsServer } from '../../node/destinations/https-client.ts';
+import {
+  type ClusterAccess,
+  loadClusterAccess,
+  type ReadFile,
+} from '../../node/credentials/cluster-access.ts';
+import type { HttpsServer, OpenServerClient } from '../../node/destinations/https-client.ts';
 import { silentLogger } from '../../runtime/logger.ts';
 import { systemClock } from '../../runtime/time.ts';
 import { addressOf } from '../../snapshot/addresses/addresses.ts';
@@ -80,6 +84,10 @@ export interface SyncOptions
    * a rotation, keys of other sync jobs.
    */
   readonly snapshotKeys?: PinnedKeySet | undefined;
+  /** How servers and routers are asked. Default: over HTTPS from this process. */
+  readonly openClient?: OpenServerClient | undefined;
+  /** Reads the kubeconfig, and the files that it names. Default: from disk. */
+  readonly readFile?: ReadFile | undefined;
 }
 
 /** The options contradict each other, together with what a kubeconfig adds: trying again helps nothing. */
@@ -193,8 +201,8 @@ async function openSync(
   timing: Partial<SyncTiming> | undefined = given.timing,
   patience: number = holdersAskedFor,
 ) {
-  const access = given.kubernetes && (await loadClusterAccess(given.kubernetes));
-  const routers = given.routers ?? [];
+  const access = given.kubernetes && (await loadClusterAccess(given.kubernetes, given.readFile));
+  const { routers = [], openClient } = given;
   const credentialsNow = async (): Promise<SyncCredentials> => {
     const own = ownCredentials(given);
     // Routers are pushed to as who reads the cluster, unless there is a certificate for them.
@@ -231,6 +239,7 @@ async function openSync(
       },
       bearerToken: options.routerBearerToken,
       onAdvertised: (address) => advertised.heard(url, address),
+      openClient,
     }),
   );
   const allTargets = [...pushed, ...files.map(fileTarget), ...targets];
@@ -244,6 +253,7 @@ async function openSync(
     },
     via: options.via,
     userAgent: options.via === undefined ? 'mixed-version-proxy-sync' : undefined,
+    openClient,
   });
   const parts: SyncParts = {
     clusterSource: openCluster(client, { ...given, previous, timing }, access, recording),

@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import {
   failureText,
-  HttpsClient,
   type HttpsResponse,
   type HttpsServer,
+  type OpenServerClient,
+  openHttpsClient,
+  type ServerClient,
   statusOf,
 } from '../../node/destinations/https-client.ts';
 import { createFileSnapshotStore } from '../../node/files/file-snapshot-store.ts';
@@ -38,6 +40,8 @@ interface HttpsTargetOptions extends Pick<HttpsServer, 'serverName'> {
   /** Called for each response with the address that the router advertises for peers; `undefined`: none. */
   readonly onAdvertised?: ((advertised: AdvertisedServer | undefined) => void) | undefined;
   readonly bearerToken?: (() => string | Promise<string>) | undefined;
+  /** Default: over HTTPS from this process. */
+  readonly openClient?: OpenServerClient | undefined;
 }
 
 interface HttpsTarget extends Required<SnapshotTarget> {
@@ -57,16 +61,16 @@ const snapshotPath = `${ownPathsPrefix}/v1/snapshot`;
 
 /** Pushes to a router over HTTPS. */
 export function httpsTarget(options: HttpsTargetOptions): HttpsTarget {
-  const { url, serverName, bearerToken } = options;
-  let connected: { readonly client: HttpsClient; readonly made: string } | undefined;
+  const { url, serverName, bearerToken, openClient = openHttpsClient } = options;
+  let connected: { readonly client: ServerClient; readonly made: string } | undefined;
   /** Digest of what it has taken last. */
   let taken: string | undefined;
 
-  async function clientNow(): Promise<HttpsClient> {
+  async function clientNow(): Promise<ServerClient> {
     const server = { origin: url, serverName, ...(await options.credentials()) };
     const made = JSON.stringify(server);
     if (connected?.made === made) return connected.client;
-    const client = new HttpsClient(server, { connectTimeout });
+    const client = openClient(server, { connectTimeout });
     connected?.client.retire();
     connected = { client, made };
     return client;
