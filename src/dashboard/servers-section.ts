@@ -74,7 +74,7 @@ function serverRow(
     preferred === (minorVersion(version ?? undefined) ?? 'unknown');
   const mark = state.status.preferredVersion.enforcementDiffers ? 'writes go here' : 'preferred version';
   return html`<tr role="row" data-key="${id}">
-<th scope="row" role="rowheader"><span class="name">${hostname ?? id}</span>${local ? html` <span class="tag">local</span>` : ''}${isPreferred ? html` <span class="tag strong">${mark}</span>` : ''}${id === next ? html` <span class="tag strong">safe to stop next</span>` : ''}
+<th scope="row" role="rowheader"><span class="name">${hostname ?? id}</span>${local ? html` <span class="tag">local</span>` : ''}${isPreferred ? html` <span class="tag strong">${mark}</span>` : ''}${id === next ? html` <span class="tag strong advice">safe to stop next</span>` : ''}
 ${hostname === undefined ? '' : html`<span class="detail name">${id}</span>`}
 <span class="detail">${departedAt === null ? (address ?? 'no address: it cannot be sent to') : 'may come back; what only it serves is 503'}</span></th>
 <td role="cell">${versionMarkup(version)}${stale && departedAt === null ? html`<span class="detail">could not be read lately</span>` : ''}</td>

@@ -40,7 +40,7 @@ ${servers === 0 ? '' : bar(upgrade, colourOf)}
   )}${departed === 0 ? '' : html`<li>${count(departed, 'server')} away</li>`}</ul>
 ${away.length === 0 ? '' : awayText(away, hostnames)}
 <ul class="statements">
-${next === undefined ? '' : html`<li>${nextText(next, hostnames, history !== undefined)}</li>`}
+${next === undefined ? '' : html`<li class="advice">${nextText(next, hostnames, history !== undefined)}</li>`}
 ${preference === undefined ? '' : html`<li>Version ${preference}.</li>`}
 ${differences === '' ? '' : html`<li>${differences}</li>`}
 </ul>

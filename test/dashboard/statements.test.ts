@@ -353,7 +353,10 @@ describe('the last hour on the status page', () => {
     const text = plainText(await (await afterRequests())(''));
     assert.match(text, /The last hour 2 requests since 12:00:00 UTC by this router/);
     assert.match(text, /v1\.24\.0 1 request 0 per second/);
-    assert.match(text, /Not to the local server: 1 request 1 ServedByPeer /);
+    assert.match(
+      text,
+      /Not to the local server: 1 request 1 ServedByPeer: the local server does not serve the resource /,
+    );
     assert.match(text, /Timeline 12:00:00 UTC , 0 s ago This router has its first snapshot since it started/);
     assert.match(
       text,

@@ -7,7 +7,14 @@ export function tellTimes(): void {
   setInterval(updateTimes, 1000);
 }
 
-const timeOfDay = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' });
+/** As logs write it, with the zone: half of an incident's times are in UTC. */
+const timeOfDay = new Intl.DateTimeFormat(undefined, {
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+  hourCycle: 'h23',
+  timeZoneName: 'short',
+});
 /** Milliseconds that the router's clock is ahead of this one. */
 let clockDifference = 0;
 let lastHeard: string | undefined;

@@ -1,6 +1,7 @@
 import { html } from 'hono/html';
 import { type HistoryView, rate, type Traffic } from '../../own-paths/history/history-view.ts';
 import { count, nounFor, type VersionColours } from '../wording/display-names.ts';
+import { reasonText } from '../wording/explanation-text.ts';
 import { type Markup, stackingTable, timeOfDay, versionMarkup } from '../wording/markup.ts';
 
 /** Minutes that the chart has at least. */
@@ -61,7 +62,7 @@ function rerouted({ rerouted: { requests, reasons } }: HistoryView): Markup {
   if (requests === 0) return html`<p class="muted">Every request went to the local server.</p>`;
   return html`<h3>Not to the local server: ${count(requests, 'request')}</h3>
 <ul class="reasons">${reasons.map(
-    ({ reason, requests: number }) => html`<li><b>${number}</b> ${reason}</li>`,
+    ({ reason, requests: number }) => html`<li><b>${number}</b> ${reason}: ${reasonText(reason)}</li>`,
   )}</ul>`;
 }
 

@@ -90,6 +90,11 @@ const whyText: Readonly<Partial<Record<string, string>>> = {
   FeatureGateDisabled: 'the feature gate is off',
 } satisfies Record<DecisionReason, string>;
 
+/** Why a request goes where it goes, without names of servers. */
+export function reasonText(reason: string, local = 'the local server', version = 'one version'): string {
+  return (whyText[reason] ?? reason).replace('{local}', local).replace('{version}', version);
+}
+
 /** The answer in one sentence: who gets the request, and why. */
 function answer(
   { decision, reason, message, candidates, otherVersions = [], versionInstead }: Explanation,
@@ -101,9 +106,7 @@ function answer(
   const local = serverId === undefined ? 'the server of a gateway' : named(serverId);
   const minorOf = (id: string | undefined) =>
     minorVersion(table?.servers.find((server) => server.id === id)?.version);
-  const why = (whyText[reason] ?? reason)
-    .replace('{local}', local)
-    .replace('{version}', minorOf(candidates[0]?.id) ?? 'one version');
+  const why = reasonText(reason, local, minorOf(candidates[0]?.id));
   if (decision === 'unavailable') return `Gets 503: ${why}.`;
   const mayRespond = [...candidates, ...otherVersions].filter(({ health }) => health !== 'unhealthy');
   if (decision === 'peer' && mayRespond.length === 0) return 'Gets 503: no server that serves it is healthy.';

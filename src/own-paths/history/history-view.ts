@@ -125,9 +125,9 @@ function secondsOf(minute: number, { now, startedAt }: Span): number {
 /** Requests over less than this many seconds say nothing of a rate. */
 const shortestSpan = 5;
 
-/** Requests a second, with two decimals; 0 where the span is too short to tell. */
+/** Requests a second, with one decimal; 0 where the span is too short to tell. */
 export function rate(requests: number, seconds: number): number {
-  return seconds < shortestSpan ? 0 : Math.round((requests / seconds) * 100) / 100;
+  return seconds < shortestSpan ? 0 : Math.round((requests / seconds) * 10) / 10;
 }
 
 function traffic(slots: readonly Slot[], span: Span): Traffic {

@@ -93,7 +93,12 @@ export function routerStatus(
       ...warnings(`${runbook}snapshotold`, oldSnapshotWarnings(table, now, reading !== undefined)),
       ...warnings(
         'docs/guides/preferred-version.md#objects-that-a-server-cannot-decode',
-        undecodableWarnings(undecodable, table, preferredVersion !== 'local'),
+        undecodableWarnings(
+          undecodable,
+          table,
+          preferredVersion !== 'local',
+          (id) => health?.report(id)?.status === 'unhealthy',
+        ),
       ),
       ...warnings(`${runbook}syncserverunreadable`, reading?.warnings ?? []),
     ],
@@ -265,28 +270,43 @@ export function undecodableResources(undecodable: UndecodableVersions): RouterSt
   }));
 }
 
-/** @param isRouted whether requests go to servers that can decode what they ask for */
+/**
+ * @param isRouted whether requests go to servers that can decode what they ask for
+ * @param isDown whether the server with this ID is known to be down. Default: none is
+ */
 export function undecodableWarnings(
   undecodable: UndecodableVersions,
   table: RoutingTable | undefined,
   isRouted: boolean,
+  isDown: (id: string) => boolean = () => false,
 ): readonly string[] {
   if (undecodable.size === 0) return [];
   const concerned = new Set([...undecodable.values()].flatMap((versions) => [...versions.values()].flat()));
+  const serversOf = (wanted: boolean) =>
+    (table?.servers ?? []).filter(({ id }) => concerned.has(id) === wanted);
   const minorsOf = (wanted: boolean): string => {
-    const servers = (table?.servers ?? []).filter(({ id }) => concerned.has(id) === wanted);
-    const minors = servers.map(({ version }) => minorVersion(version) ?? 'unknown version');
+    const minors = serversOf(wanted).map(({ version }) => minorVersion(version) ?? 'unknown version');
     return [...new Set(minors)].sort(compareServerVersions).join(' and ');
   };
+  const [first = ''] = undecodable.keys();
   const [resources, them] =
-    undecodable.size === 1 ? ['1 resource is', 'it'] : [`${undecodable.size} resources are`, 'them'];
+    undecodable.size === 1
+      ? [`${first} is`, 'it']
+      : [`${first} and ${undecodable.size - 1} further resources are`, 'them'];
   const what = `${resources} stored in a form that servers of ${minorsOf(true)} cannot read`;
   if (!isRouted) {
     return [`${what}: requests for ${them} fail with 500 there. Do not set --preferred-version=local.`];
   }
   const able = minorsOf(false);
+  const isAbleDown = able !== '' && serversOf(false).every(({ id }) => isDown(id));
   const advice =
-    able === '' ? 'Upgrade every server' : `Keep a server of ${able} running until every server is upgraded`;
+    able === ''
+      ? 'Upgrade every server'
+      : isAbleDown
+        ? `Bring ${serversOf(false)
+            .map(({ id }) => id)
+            .join(' or ')} back: until then ${them} cannot be read`
+        : `Keep a server of ${able} running until every server is upgraded`;
   return [`${what}. ${advice}.`];
 }
 
