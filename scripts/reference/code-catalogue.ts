@@ -55,6 +55,13 @@ export const codeUnions: readonly CodeUnion[] = [
       'In the log line of a failed attempt, and in `TransportError`. The client gets a second try elsewhere where that is safe, else 503 (502 for `InvalidResponse`).',
   },
   {
+    heading: 'Requests that could not be sent',
+    source: 'src/request/destination.ts',
+    name: 'NotSentCode',
+    introduction:
+      'In `NotSentError`: the client gets its message, and nothing counts against the destination.',
+  },
+  {
     heading: 'Attempts',
     source: 'src/request/inbound.ts',
     name: 'AttemptFailure',

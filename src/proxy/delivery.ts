@@ -1,8 +1,7 @@
 import { statusResponse } from '../apimachinery/status.ts';
-import { AssertionTooLargeError } from '../identity/assertion/assertion-signer.ts';
-import { type Destination, foundNoConnection, TransportError } from '../request/destination.ts';
+import { type Destination, foundNoConnection, NotSentError, TransportError } from '../request/destination.ts';
 import { auditIdOf } from '../request/headers.ts';
-import { isRead, type OtherVersion } from '../request/inbound.ts';
+import type { OtherVersion } from '../request/inbound.ts';
 import type { AdmittedRequest, Router, Send } from '../request/router.ts';
 import { type Outcome, ownResponse, type ResponseToSend, type SendResult } from '../request/transport.ts';
 import type { DecisionReason } from '../routing/decision.ts';
@@ -154,9 +153,9 @@ export function createDelivery(settings: RouterSettings, decider: Decider): Rout
     error: unknown,
   ): ResponseToSend | NoResponse {
     const { record } = inbound;
-    if (error instanceof AssertionTooLargeError) {
-      record?.attemptEnded('AssertionTooLarge');
-      return ownResponse(statusResponse('RequestEntityTooLarge', error.message));
+    if (error instanceof NotSentError) {
+      record?.attemptEnded(error.code);
+      return ownResponse(statusResponse(error.reason, error.message));
     }
     if (!(error instanceof TransportError)) {
       record?.attemptEnded('InternalError');
@@ -170,9 +169,8 @@ export function createDelivery(settings: RouterSettings, decider: Decider): Rout
     // Not evidence against the destination: if it counted, any client could make the router avoid a server.
     const isClients = code === 'ClientGone' || code === 'RequestHeaderFieldsTooLarge';
     if (!isClients) {
-      // One slow request says nothing of a server: only what never reached it does. At the edge that cannot be told, and a
-      // client that leaves in the middle of an upload looks the same: reads say it. Who is probed has better to say.
-      const wasNotReached = !mayHaveBeenProcessed || (code === 'ConnectFailed' && isRead(inbound.method));
+      // One slow request says nothing of a server: only what never reached it does. Who is probed has better to say.
+      const wasNotReached = !mayHaveBeenProcessed || code === 'ConnectFailed';
       if (wasNotReached && health?.isProbed(destination.id) !== true) load.notReached(destination.id);
       // No connection counts against it; no response on one only makes it be looked at (`ServerHealth`).
       if (foundNoConnection(error)) health?.notConnected(destination.id, code === 'ConnectFailed');

@@ -1,3 +1,4 @@
+import type { StatusReason } from '../apimachinery/status.ts';
 import { CodedError } from '../runtime/errors.ts';
 
 export type DestinationTrust =
@@ -63,4 +64,25 @@ export class TransportError extends CodedError<TransportErrorCode> {
 /** No connection could be made: refused, no route, TLS failure, dial timeout. The next request would fail as well. */
 export function foundNoConnection(error: TransportError): boolean {
   return !error.mayHaveBeenProcessed && ['ConnectFailed', 'TLSFailed', 'Timeout'].includes(error.code);
+}
+
+export type NotSentCode =
+  /** The caller's identity does not fit into the assertion for this destination. */
+  | 'AssertionTooLarge'
+  /** This runtime cannot send such a request: its method, its path, or content that it has. */
+  | 'NotSendable';
+
+/**
+ * A request that could not be made for its destination, for a reason of its own or of this runtime. Nothing was sent: whatever
+ * the client did to bring that about, it is no news of the destination.
+ */
+export class NotSentError extends CodedError<NotSentCode> {
+  override readonly name: string = 'NotSentError';
+  /** Of the Status that the client gets, with `message`. */
+  readonly reason: StatusReason;
+
+  constructor(code: NotSentCode, reason: StatusReason, message: string, options?: ErrorOptions) {
+    super(code, message, options);
+    this.reason = reason;
+  }
 }

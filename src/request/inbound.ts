@@ -1,7 +1,7 @@
 import { firstHeader, type RawHeaders, rawHeadersOf } from '../apimachinery/raw-headers.ts';
 import type { RequestInfo } from '../apimachinery/request-info.ts';
 import type { Decision } from '../routing/decision.ts';
-import type { Destination, TransportErrorCode } from './destination.ts';
+import type { Destination, NotSentCode, TransportErrorCode } from './destination.ts';
 import type { Caller } from './user-info.ts';
 
 /** A client certificate whose chain the runtime has verified. Never built from an unverified one. */
@@ -91,20 +91,40 @@ export interface InboundRequest {
  * ```
  */
 export function inboundFromRequest(request: Request, connection: ConnectionInfo = {}): InboundRequest {
-  const { url } = request;
-  const afterScheme = url.indexOf('//') + 2;
-  const pathStart = url.indexOf('/', afterScheme);
-  const fragment = url.indexOf('#', afterScheme);
-  const end = fragment === -1 ? url.length : fragment;
   return {
     method: request.method,
-    target: pathStart === -1 || pathStart >= end ? '/' : url.slice(pathStart, end),
+    target: targetAsFetchWritesIt(request.url),
     headers: rawHeadersOf(request.headers),
     connection,
     body: () => request.body,
     rewindBody: () => isUnread(request),
     signal: request.signal,
   };
+}
+
+/**
+ * The target in the one spelling that `fetch` sends, so that what is decided on and signed is what arrives. workerd hands URLs
+ * over as they came, and percent-encodes some characters only when it sends them on (URL Standard section 1.3). Where that parser
+ * would do more, such as resolve dot segments, the target stays as it came, to be refused.
+ */
+function targetAsFetchWritesIt(url: string): string {
+  const came = targetOf(url);
+  const written = targetOf(URL.parse(url)?.href ?? url);
+  return unescaped(came) === unescaped(written) ? written : came;
+}
+
+function targetOf(url: string): string {
+  const afterScheme = url.indexOf('//') + 2;
+  const pathStart = url.indexOf('/', afterScheme);
+  const fragment = url.indexOf('#', afterScheme);
+  const end = fragment === -1 ? url.length : fragment;
+  return pathStart === -1 || pathStart >= end ? '/' : url.slice(pathStart, end);
+}
+
+function unescaped(target: string): string {
+  return target.replace(/%[0-9A-Fa-f]{2}/g, (encoded) =>
+    String.fromCharCode(Number.parseInt(encoded.slice(1), 16)),
+  );
 }
 
 /** A runtime that keeps nothing can send it so far. */
@@ -138,8 +158,7 @@ export type DropReason =
 
 export type AttemptFailure =
   | TransportErrorCode
-  /** The caller's identity does not fit into the assertion for this destination: nothing was sent. */
-  | 'AssertionTooLarge'
+  | NotSentCode
   /** An internal error of the router. */
   | 'InternalError';
 

@@ -7,6 +7,9 @@ import type { ClientRequest, Exchange, StreamedAnswer, WireClient } from './wire
 /** What a case needs of a runtime beyond answering requests; a runtime without it says why. */
 export const capabilities = {
   exactTarget: 'the router sees the request target as it was sent',
+  dotSegments: 'the router sees dot segments and backslashes of a request target as they were sent',
+  contentOfReads: 'content of a GET or HEAD reaches the router, and can be sent on',
+  clientAddress: 'the router is told the address of the client',
   http1: 'clients speak HTTP/1.1, whose connection headers they may send',
   interimAnswers: 'the runtime answers an expectation of 100 Continue',
   http1Bytes: 'clients can write HTTP/1.1 by hand',

@@ -136,6 +136,12 @@ test('what Cloudflare Access sends beside its token goes to nobody behind, and t
   assert.deepEqual(allHeaders(seen, 'cf-access-jwt-assertion'), []);
 });
 
+test('a server is told the address that the platform vouches for', async () => {
+  const headers = { 'cf-connecting-ip': '198.51.100.9', 'x-forwarded-for': '203.0.113.7' };
+  assert.equal(await ask('router', pods, { headers, cf: { colo: 'FRA' } }), 200);
+  assert.deepEqual(allHeaders(lastOf(edge.local).headers, 'x-forwarded-for'), ['203.0.113.7, 198.51.100.9']);
+});
+
 test('a destination is told by an assertion of its own, for this request alone', async () => {
   const init = { headers: { 'x-remote-user': 'root' }, ...verified('CN=jane,O=a\\, b') };
   assert.equal(await ask('asserting', jobs, init), 200);

@@ -36,6 +36,9 @@ export async function readConfiguration(environment: object): Promise<WorkerConf
       ? (await import('./read-token-issuer.ts')).readTokenIssuer(reader)
       : undefined,
   };
+  if ((callers.clientCertificates || callers.tokenIssuer !== undefined) && !reader.has('PEER_MTLS')) {
+    reader.required('ASSERTION_SIGNING_KEY', 'without it or PEER_MTLS no server can be told who calls', json);
+  }
   const snapshot = await readSnapshot(reader);
   reader.throwIssues();
   if (snapshot === undefined) throw new TypeError('The snapshot has no settings, and no error.');

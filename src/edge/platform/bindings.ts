@@ -4,7 +4,7 @@
  */
 
 export interface Fetcher {
-  fetch(url: string, init?: RequestInit): Promise<Response>;
+  fetch(request: Request | string, init?: RequestInit): Promise<Response>;
 }
 
 /** A Durable Object namespace (developers.cloudflare.com/durable-objects/api/namespace). */

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { pinned, speaker } from '../../../test/support/assertions.ts';
 import { mixedCluster } from '../../../test/support/decision-rows.ts';
+import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
 import { receiverHolding, userConnection } from '../../../test/support/test-app.ts';
 import { rawHeadersOf } from '../../apimachinery/raw-headers.ts';
 import { createApp } from '../../app.ts';
@@ -9,8 +10,9 @@ import type { AssertionSigner } from '../../identity/assertion/assertion-signer.
 import { createAssertionSigner } from '../../identity/assertion/sign-assertion.ts';
 import { PeerAssertionAuthenticator } from '../../identity/assertion/verify-assertion.ts';
 import { X509Authenticator } from '../../identity/x509.ts';
-import { inboundFromRequest } from '../../request/inbound.ts';
-import { createFetchSender, createFetchTransport, type Fetch } from './fetch-transport.ts';
+import { type InboundRequest, inboundFromRequest } from '../../request/inbound.ts';
+import { createFetchTransport, type Fetch } from './fetch-transport.ts';
+import { WorkerInboundRequest } from './worker-inbound.ts';
 
 const edge = await speaker('edge');
 const signer = createAssertionSigner({ key: edge.key, issuer: 'edge' });
@@ -30,15 +32,15 @@ async function edgeApp(assertionSigner: AssertionSigner | undefined, fetch: Fetc
     authenticators: [new X509Authenticator()],
     inbound: (request) => inboundFromRequest(request, userConnection('jane', ['a, b'])),
     assertionSigner,
-    transport: createFetchTransport(createFetchSender({ fetch })),
+    transport: createFetchTransport({ fetch }),
   });
 }
 
 /** What it fetched, and its own response. */
 async function throughTheEdge(assertionSigner: AssertionSigner | undefined) {
   const fetched: Request[] = [];
-  const app = await edgeApp(assertionSigner, async (url, init) => {
-    fetched.push(new Request(url, init));
+  const app = await edgeApp(assertionSigner, async (request) => {
+    fetched.push(request);
     return Response.json({});
   });
   return { response: await app.request(`https://edge.example${target}`), fetched };
@@ -65,7 +67,7 @@ test('what an edge router fetches is believed by the router that it fetches from
 
 test('without a signer and without a certificate nothing is fetched', async () => {
   const { response, fetched } = await throughTheEdge(undefined);
-  assert.equal(response.status, 503);
+  assert.equal(response.status, 500);
   assert.deepEqual(fetched, []);
 });
 
@@ -77,8 +79,7 @@ for (const { path, isCut } of [
   test(`a server that is silent for long before the head of ${path} ${isCut ? 'is given up' : 'is waited for'}`, async (context) => {
     const fetched = Promise.withResolvers<AbortSignal>();
     const answer = Promise.withResolvers<Response>();
-    const app = await edgeApp(signer, async (_url, { signal }) => {
-      if (!(signal instanceof AbortSignal)) throw new Error('there is no signal');
+    const app = await edgeApp(signer, async ({ signal }) => {
       signal.addEventListener('abort', () => answer.reject(signal.reason));
       fetched.resolve(signal);
       return answer.promise;
@@ -93,3 +94,118 @@ for (const { path, isCut } of [
     assert.deepEqual([signal.aborted, status], isCut ? [true, 503] : [false, 200]);
   });
 }
+
+const twoServers = snapshotOf({ a: ['v1/pods'], b: ['v1/pods'] });
+
+/** A gateway of two servers, and the hosts that it has asked. */
+async function gateway(respond: (request: Request, host: string) => Response | Promise<Response>) {
+  const asked: string[] = [];
+  const app = createApp({
+    routingTable: await receiverHolding(twoServers),
+    inbound: (request) =>
+      request instanceof OddRequest ? request.inbound : new WorkerInboundRequest(request, {}),
+    random: () => 0,
+    transport: createFetchTransport({
+      fetch: async (request) => {
+        const { host } = new URL(request.url);
+        asked.push(host);
+        return respond(request, host);
+      },
+    }),
+  });
+  return { app, asked };
+}
+
+const pods = 'https://edge.example/api/v1/namespaces/d/pods';
+
+/** What a web `Request` cannot be, and a runtime hands over all the same. */
+class OddRequest extends Request {
+  readonly inbound: InboundRequest;
+  constructor(odd: Partial<InboundRequest>) {
+    super(pods);
+    this.inbound = { ...inboundFromRequest(this), ...odd };
+  }
+}
+
+for (const [what, odd] of [
+  ['content of a GET', { body: () => new ReadableStream() }],
+  ['a method that fetch refuses', { method: 'TRACE' }],
+  ['a path that fetch would write in another way', { target: '/api/v1/namespaces/d/pods/a^b' }],
+] as const) {
+  test(`${what} is refused with a 400 that says so, and no server is avoided for it`, async () => {
+    const { app, asked } = await gateway((_request, host) => new Response(host));
+    const before = await (await app.request(pods)).text();
+    const refused = await app.request(new OddRequest(odd));
+    assert.equal(refused.status, 400);
+    assert.match(await refused.text(), /runs on a runtime whose fetch/);
+    assert.equal(await (await app.request(pods)).text(), before);
+    assert.deepEqual(asked, [before, before]);
+  });
+}
+
+for (const status of [521, 523, 525, 526, 530]) {
+  test(`a write for which the platform found no server (${status}) goes to another one, with its content`, async () => {
+    const { app, asked } = await gateway(async (request, host) =>
+      host === asked[0]
+        ? new Response('error', { status, headers: { server: 'cloudflare' } })
+        : new Response(await request.text()),
+    );
+    const headers = { 'content-length': '2' };
+    const response = await app.request(pods, { method: 'POST', body: '{}', headers });
+    assert.deepEqual([response.status, await response.text(), asked.length], [200, '{}', 2]);
+  });
+}
+
+test('such a code of an API server, or of an application behind it, is its response', async () => {
+  const headers = { server: 'cloudflare', 'audit-id': 'a' };
+  const { app, asked } = await gateway(() => new Response('teapot', { status: 521, headers }));
+  assert.deepEqual([(await app.request(pods)).status, asked.length], [521, 1]);
+});
+
+for (const [message, tries] of [
+  ['ProxyError: connection_refused', 2],
+  ['Network connection lost.', 1],
+] as const) {
+  test(`a write that fails with ${message} is tried ${tries === 1 ? 'once' : 'at another server'}`, async () => {
+    const { app, asked } = await gateway(() => {
+      throw new Error(message);
+    });
+    const headers = { 'content-length': '2' };
+    const response = await app.request(pods, { method: 'POST', body: '{}', headers });
+    // client-go repeats it only when it is told to.
+    const retryAfter = response.headers.get('retry-after');
+    assert.deepEqual([response.status, asked.length, retryAfter], [503, tries, tries === 1 ? null : '1']);
+  });
+}
+
+for (const [what, error, isAvoided] of [
+  ['the server breaks off', new Error('Network connection lost.'), true],
+  ['the Worker may send no further request', new Error('Too many subrequests.'), false],
+] as const) {
+  test(`when ${what}, the next request ${isAvoided ? 'goes to another' : 'is sent as before'}`, async () => {
+    let fails = true;
+    const { app, asked } = await gateway((_request, host) => {
+      if (fails) throw error;
+      return new Response(host);
+    });
+    await app.request(pods, { method: 'POST' });
+    fails = false;
+    const then = await (await app.request(pods)).text();
+    assert.equal(then !== asked[0], isAvoided);
+  });
+}
+
+test('content that its client breaks off is no news of the server', async () => {
+  const { app, asked } = await gateway(async (request, host) => {
+    await request.text();
+    return new Response(host);
+  });
+  const brokenOff = () => new ReadableStream({ pull: (controller) => controller.error(new Error('gone')) });
+  for (const headers of [{ 'content-length': '10' }, { 'content-length': '1000000' }]) {
+    const init: RequestInit = { method: 'POST', body: brokenOff(), headers, duplex: 'half' };
+    assert.equal((await app.request(pods, init)).status, 503);
+  }
+  const [first] = asked;
+  assert.equal(asked.length, 1);
+  assert.equal(await (await app.request(pods)).text(), first);
+});

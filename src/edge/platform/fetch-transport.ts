@@ -1,75 +1,18 @@
-import { headerLines, type RawHeaders, rawHeadersOf } from '../../apimachinery/raw-headers.ts';
-import { TransportError } from '../../request/destination.ts';
-import { defaultIdentityHeaderNames, identityHeaderMatcher } from '../../request/headers.ts';
+import { allHeaders, rawHeadersOf } from '../../apimachinery/raw-headers.ts';
+import { NotSentError, TransportError, type TransportErrorCode } from '../../request/destination.ts';
+import { auditIdHeader } from '../../request/headers.ts';
 import type { InboundRequest } from '../../request/inbound.ts';
 import { type OutboundRequest, passedOnResponse, type Transport } from '../../request/transport.ts';
+import { errorMessage } from '../../runtime/errors.ts';
+import { webHeaders } from './web-headers.ts';
 import { WorkerInboundRequest } from './worker-inbound.ts';
 
-const isIdentityHeader = identityHeaderMatcher(defaultIdentityHeaderNames);
+export type Fetch = (request: Request) => Promise<Response>;
 
-/**
- * Web `Headers` with exactly `lines`. Reading `Headers` joins lines of one name by commas, and a joined
- * `Impersonate-Group: a, b` is another group; copying them keeps lines apart on workerd. So what is left as it came is copied,
- * and only what differs is written anew, line by line.
- * @param original the headers that `lines` were read from; `undefined` where there are none
- */
-export function webHeaders(lines: RawHeaders, original: Headers | undefined): Headers {
-  const headers = new Headers(original);
-  const wanted = new Map<string, string[]>();
-  for (const [name, value] of headerLines(lines)) {
-    const lowerCaseName = name.toLowerCase();
-    const values = wanted.get(lowerCaseName);
-    if (values === undefined) wanted.set(lowerCaseName, [value]);
-    else values.push(value);
-  }
-  for (const name of new Set(original?.keys())) {
-    const values = wanted.get(name);
-    // Set-Cookie alone is told apart when it is read (Fetch section 2.2.2): it is written anew.
-    // An identity is always written by us: a client's two lines `a` and `b` read the same as our one line `a, b`.
-    const isAsItCame = values?.length === 1 && values[0] === original?.get(name) && !isIdentityHeader(name);
-    if (isAsItCame) wanted.delete(name);
-    else headers.delete(name);
-  }
-  for (const [name, values] of wanted) {
-    for (const value of values) headers.append(name, headersHoldText ? textOf(value) : value);
-  }
-  return headers;
-}
-
-/**
- * Whether this runtime's `Headers` hold text, written as UTF-8: workerd's do. By the standard they hold byte strings
- * and throw at what is none (Fetch section 2.2), and a byte string written as text would be encoded twice: a user
- * with an umlaut in the name would arrive as somebody else.
- */
-const headersHoldText = holdText();
-
-function holdText(): boolean {
-  try {
-    new Headers([['x', '\u0100']]);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-const plain = /^[\0-\x7f]*$/;
-const byteString = /^[\0-\xff]*$/;
-
-function textOf(value: string): string {
-  if (plain.test(value) || !byteString.test(value)) return value;
-  try {
-    return decoder.decode(Uint8Array.from(value, (character) => character.charCodeAt(0)));
-  } catch {
-    return value;
-  }
-}
-
-export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
-
-interface FetchSenderOptions {
+export interface FetchOptions {
+  /** For all other requests. Default: the global `fetch`. */
   readonly fetch?: Fetch | undefined;
-  /** Sends with the front-proxy certificate: a binding that holds it. Without one, such requests fail closed. */
+  /** Over connections that present the front-proxy certificate. Default: there is none. */
   readonly frontProxyFetch?: Fetch | undefined;
 }
 
@@ -79,15 +22,11 @@ const headTimeout = 60_000;
 /** RFC 9110 sections 15.3.5 and 15.4.5, Fetch section 2.2.3: responses that have no body. */
 const withoutBody: ReadonlySet<number> = new Set([204, 205, 304]);
 
+/** Sends a request with these header lines. @throws {TransportError | NotSentError} (rejects) when there is no response */
 export type FetchSender = (
   outbound: OutboundRequest,
   inbound: InboundRequest,
-  init: {
-    readonly headers: Headers;
-    readonly body?: ReadableStream<Uint8Array> | null;
-    /** The head may take as long as it likes. Default false. */
-    readonly isHeadUnlimited?: boolean;
-  },
+  headers: Headers,
 ) => Promise<Response>;
 
 /**
@@ -95,41 +34,140 @@ export type FetchSender = (
  * certificates carry.
  */
 export function createFetchSender({
-  fetch: plainFetch = (url, init) => fetch(url, init),
+  fetch: plainFetch = (request) => fetch(request),
   frontProxyFetch,
-}: FetchSenderOptions): FetchSender {
-  return async (outbound, inbound, { headers, body = null, isHeadUnlimited = false }) => {
+}: FetchOptions): FetchSender {
+  return async (outbound, inbound, headers) => {
     const send = outbound.presentFrontProxyCertificate ? frontProxyFetch : plainFetch;
     // Identity headers on a connection that proves nothing would make the caller anonymous.
-    if (send === undefined) throw notSent('no binding holds the front-proxy certificate');
+    if (send === undefined) throw new Error('no binding holds the front-proxy certificate');
+    const content = await contentOf(inbound);
     const limit = new AbortController();
-    const timer = isHeadUnlimited ? undefined : setTimeout(() => limit.abort(), headTimeout);
+    const signal = AbortSignal.any([inbound.signal, limit.signal]);
+    const request = requestToSend(outbound, inbound, { headers, signal, ...content });
+    const timer = outbound.longRunning ? undefined : setTimeout(() => limit.abort(), headTimeout);
     try {
-      return await send(`${outbound.destination.origin}${outbound.target}`, {
-        method: outbound.method,
-        headers,
-        body,
-        // A redirect is the destination's response, never followed (CVE-2022-3172).
-        redirect: 'manual',
-        signal: AbortSignal.any([inbound.signal, limit.signal]),
-        // Required for streamed bodies (Fetch section 5.4); not yet in every library's types.
-        ...(body === null ? {} : { duplex: 'half' }),
-      });
-    } catch (cause) {
-      const code = inbound.signal.aborted ? 'ClientGone' : limit.signal.aborted ? 'Timeout' : 'ConnectFailed';
-      // `fetch` does not tell how far it came.
-      throw new TransportError(code, `fetch failed: ${String(cause)}`, {
-        mayHaveBeenProcessed: true,
-        cause,
-      });
+      const response = await send(request);
+      const failure = failureOfPlatform(response);
+      if (failure === undefined) return response;
+      await response.body?.cancel();
+      throw failure;
+    } catch (error) {
+      if (error instanceof TransportError) throw error;
+      if (inbound.signal.aborted) throw noResponse('ClientGone', error);
+      throw limit.signal.aborted ? noResponse('Timeout', error) : failureOfFetch(error, content);
     } finally {
       clearTimeout(timer);
     }
   };
 }
 
-function notSent(message: string): TransportError {
-  return new TransportError('TLSFailed', message, { mayHaveBeenProcessed: false });
+/** Content of a request as it is sent: all of it, or a stream that the client may still break off. */
+interface Content {
+  readonly body: ReadableStream<Uint8Array> | Uint8Array<ArrayBuffer> | null;
+}
+
+async function contentOf(inbound: InboundRequest): Promise<Content> {
+  if (!(inbound instanceof WorkerInboundRequest)) return { body: inbound.body() };
+  try {
+    return { body: await inbound.content() };
+  } catch (cause) {
+    const message = 'the client broke its request off';
+    throw new TransportError('ClientGone', message, { mayHaveBeenProcessed: false, cause });
+  }
+}
+
+type SentInit = Content & { readonly headers: Headers; readonly signal: AbortSignal };
+
+/**
+ * Apart from sending it: what cannot be made was not sent, and a server that was never asked must not be taken for one that
+ * does not respond. Anybody could have it avoided else.
+ * @throws {NotSentError}
+ */
+function requestToSend(
+  { destination: { origin }, method, target }: OutboundRequest,
+  inbound: InboundRequest,
+  { headers, signal, body }: SentInit,
+): Request {
+  const url = `${origin}${target}`;
+  const init: RequestInit = {
+    headers,
+    signal,
+    // A redirect is the destination's response, never followed (CVE-2022-3172).
+    redirect: 'manual',
+    // Who may see a response is the API server's to say, each time. A platform's `fetch` has a cache on the way.
+    cache: 'no-store',
+    // Required for streamed bodies (Fetch section 5.4); not yet in every library's types.
+    ...(body instanceof ReadableStream ? { duplex: 'half' } : {}),
+  };
+  const isRead = method === 'GET' || method === 'HEAD';
+  const hasContent = body !== null;
+  let request: Request;
+  try {
+    // By the standard a read has no content; workerd passes on what has come with one (RFC 9110 section 9.3.1).
+    const hasItsOwn = isRead && hasContent && inbound instanceof WorkerInboundRequest;
+    request = hasItsOwn
+      ? new Request(new Request(url, inbound.request as RequestInit), init)
+      : new Request(url, { ...init, method, body });
+  } catch (cause) {
+    const message =
+      isRead && hasContent
+        ? `this router runs on a runtime whose fetch sends no content with ${method}: send the request without content`
+        : `this router runs on a runtime whose fetch cannot send this request: its method, its path or one of its header lines`;
+    throw new NotSentError('NotSendable', 'BadRequest', message, { cause });
+  }
+  if (request.url.endsWith(target)) return request;
+  // A signed assertion names the path, and the path that was decided on is the one to send.
+  throw new NotSentError(
+    'NotSendable',
+    'BadRequest',
+    'this router runs on a runtime whose fetch would write the path of this request in another way: percent-encode it',
+  );
+}
+
+function noResponse(code: TransportErrorCode, cause: unknown, mayHaveBeenProcessed = true): TransportError {
+  return new TransportError(code, `fetch failed: ${errorMessage(cause)}`, { mayHaveBeenProcessed, cause });
+}
+
+/** What Workers VPC throws before anything is sent (developers.cloudflare.com/workers-vpc/reference/troubleshooting). */
+const neverConnected = /\b(?:connection_refused|dns_error)\b/;
+/** A limit of the platform on the Worker's own requests. */
+const ownLimit = /too many subrequests/i;
+
+/**
+ * `fetch` seldom tells how far it came. While the client still sends, the failure may be the client's, which must not count
+ * against the server.
+ */
+function failureOfFetch(error: unknown, { body }: Content): unknown {
+  const message = errorMessage(error);
+  if (ownLimit.test(message)) return error;
+  if (neverConnected.test(message)) return noResponse('ConnectFailed', error, false);
+  return noResponse(body instanceof ReadableStream ? 'ConnectionClosed' : 'ConnectFailed', error);
+}
+
+/** Status codes of Cloudflare itself about a server that it could not ask, and whether the server may have been asked. */
+const platformFailures: ReadonlyMap<number, readonly [TransportErrorCode, boolean]> = new Map([
+  [520, ['InvalidResponse', true]],
+  [521, ['ConnectFailed', false]],
+  [522, ['Timeout', true]],
+  [523, ['ConnectFailed', false]],
+  [524, ['Timeout', true]],
+  [525, ['TLSFailed', false]],
+  [526, ['TLSFailed', false]],
+  [530, ['ConnectFailed', false]],
+]);
+
+/**
+ * On Cloudflare a server that is down is a response of the platform, not an error
+ * (developers.cloudflare.com/support/troubleshooting/http-status-codes). What comes from an API server, or from an application
+ * behind it, has an audit ID (k8s.io/apiserver pkg/endpoints/filters/audit_init.go).
+ */
+function failureOfPlatform({ status, headers }: Response): TransportError | undefined {
+  const failure = platformFailures.get(status);
+  if (failure === undefined || headers.get('server') !== 'cloudflare' || headers.has(auditIdHeader))
+    return undefined;
+  const [code, mayHaveBeenProcessed] = failure;
+  return new TransportError(code, `the platform responded with ${status}`, { mayHaveBeenProcessed });
 }
 
 /** The header lines of an outbound request, lines of one name kept apart where the runtime can. */
@@ -141,12 +179,27 @@ export function outboundHeaders({ headers }: OutboundRequest, inbound: InboundRe
   return written;
 }
 
-export function createFetchTransport(send: FetchSender): Transport {
+/**
+ * Reaches destinations by `fetch`: on Workers-compatible runtimes, and wherever there is nothing else.
+ *
+ * A client certificate needs a `fetch` of its own (`frontProxyFetch`). Lines of one name stay apart where the runtime keeps them
+ * apart: elsewhere give the router an `assertionSigner`.
+ *
+ * @example
+ * ```ts
+ * const transport = createFetchTransport({ fetch: async () => Response.json({ kind: 'PodList', items: [] }) });
+ * const app = createApp({ local, routingTable: receiver, transport });
+ * console.log((await app.fetch(new Request('https://router.example/version'))).status); // 200
+ * ```
+ */
+export function createFetchTransport(options: FetchOptions = {}): Transport {
+  return transportOf(createFetchSender(options));
+}
+
+export function transportOf(send: FetchSender): Transport {
   return {
     async send(outbound, inbound, onResponseHead) {
-      const headers = outboundHeaders(outbound, inbound);
-      const isHeadUnlimited = outbound.longRunning;
-      const response = await send(outbound, inbound, { headers, body: inbound.body(), isHeadUnlimited });
+      const response = await send(outbound, inbound, outboundHeaders(outbound, inbound));
       const { status } = response;
       const disposition = onResponseHead({ status, headers: rawHeadersOf(response.headers) });
       if (disposition.kind === 'replace') {
@@ -154,12 +207,24 @@ export function createFetchTransport(send: FetchSender): Transport {
         return disposition.outcome;
       }
       const clientHeaders = webHeaders(disposition.headers, response.headers);
-      // A front that compresses on the way (wrangler's, a CDN) would hold a watch back to fill its buffer.
-      if (outbound.longRunning && !clientHeaders.has('content-encoding'))
-        clientHeaders.set('content-encoding', 'identity');
+      if (outbound.longRunning && acceptsCompression(inbound)) keepFromBeingCompressed(clientHeaders);
       const body = withoutBody.has(status) ? null : response.body;
       // A compressed body is passed on as it came: workerd does not decode a body that moves between Responses.
       return passedOnResponse(new Response(body, { status, headers: clientHeaders }));
     },
   };
+}
+
+function acceptsCompression({ headers }: InboundRequest): boolean {
+  return allHeaders(headers, 'accept-encoding').some((codings) =>
+    /[a-z]/.test(codings.replaceAll('identity', '')),
+  );
+}
+
+/**
+ * A front that compresses on the way (wrangler's, a CDN) would hold a watch back to fill its buffer. A coding named `identity`
+ * should not be sent (RFC 9110 section 8.4.1), and is all that stops such a front.
+ */
+function keepFromBeingCompressed(headers: Headers): void {
+  if (!headers.has('content-encoding')) headers.set('content-encoding', 'identity');
 }

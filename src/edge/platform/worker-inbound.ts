@@ -1,26 +1,22 @@
-import { headerLines, type RawHeaders } from '../../apimachinery/raw-headers.ts';
+import { firstHeader, headerLines, type RawHeaders } from '../../apimachinery/raw-headers.ts';
 import {
   type ConnectionInfo,
   type InboundRequest,
   inboundFromRequest,
+  isRead,
   isUnread,
   type RequestRecord,
 } from '../../request/inbound.ts';
+import { withoutAccessCredentials } from './access-credentials.ts';
+import { clientAddress } from './client-address.ts';
 
-const accessTokenHeader = 'cf-access-jwt-assertion';
+/** Bytes of a write's content that are kept, so that it can be sent to another server. Kubernetes' objects have a few thousand. */
+const mostKept = 64 * 1024;
 
-/**
- * Credentials for Cloudflare Access. They are for the platform and this Worker alone: to a server further on, which may
- * be an extension server of somebody else, they would open every application of the team.
- */
-const accessHeaders: ReadonlySet<string> = new Set([
-  accessTokenHeader,
-  'cf-access-client-id',
-  'cf-access-client-secret',
-  'cf-access-token',
-]);
-
-const accessCookie = /^\s*CF_(?:Authorization|AppSession)\s*=/i;
+/** The runtime's `request.cf`: an object on Cloudflare; on self-hosted workerd, as its operator configured. */
+export interface PlatformRequest extends Request {
+  readonly cf?: unknown;
+}
 
 export class WorkerInboundRequest implements InboundRequest {
   readonly method: string;
@@ -32,41 +28,61 @@ export class WorkerInboundRequest implements InboundRequest {
   /** Not verified. Two lines arrive joined by a comma, which no token holds. */
   readonly accessToken: string | undefined;
   record: RequestRecord | undefined;
+  #isToBeKept = false;
+  #kept: Uint8Array<ArrayBuffer> | undefined;
 
-  constructor(request: Request, connection: ConnectionInfo) {
+  constructor(request: PlatformRequest, connection: ConnectionInfo) {
     const { method, target, headers, signal } = inboundFromRequest(request);
+    const { kept, accessToken } = withoutAccessCredentials(headers);
+    const remoteAddress = clientAddress(request.cf, headers);
     this.request = request;
     this.method = method;
     this.target = target;
-    this.headers = withoutAccessCredentials(headers);
-    this.connection = connection;
+    this.headers = remoteAddress === undefined ? kept : forwardedOnce(kept, remoteAddress);
+    this.connection = remoteAddress === undefined ? connection : { ...connection, remoteAddress };
     this.signal = signal;
-    this.accessToken = request.headers.get(accessTokenHeader) ?? undefined;
+    this.accessToken = accessToken;
   }
 
   body(): ReadableStream<Uint8Array> | null {
     return this.request.body;
   }
 
+  /** What is to be sent: bytes where they are kept, else the stream. @throws when the client breaks off what is kept */
+  async content(): Promise<ReadableStream<Uint8Array> | Uint8Array<ArrayBuffer> | null> {
+    if (this.#kept !== undefined) return this.#kept;
+    const length = firstHeader(this.headers, 'content-length')?.trim();
+    // Self-hosted workerd has a stream for no content, too, and `fetch` would take the read for one with content.
+    if (this.request.body === null || (length === '0' && isRead(this.method))) return null;
+    if (!this.#isToBeKept || length === undefined || Number(length) > mostKept) return this.request.body;
+    this.#kept = new Uint8Array(await this.request.arrayBuffer());
+    return this.#kept;
+  }
+
+  keepBody(): void {
+    this.#isToBeKept = true;
+  }
+
   rewindBody(): boolean {
-    return isUnread(this.request);
+    return this.#kept !== undefined || isUnread(this.request);
+  }
+
+  forgetBody(): void {
+    this.#isToBeKept = false;
+    this.#kept = undefined;
   }
 }
 
-function withoutAccessCredentials(headers: RawHeaders): RawHeaders {
-  const kept: string[] = [];
+/** Cloudflare has written the address into X-Forwarded-For already, where the router writes it as well. */
+function forwardedOnce(headers: RawHeaders, address: string): RawHeaders {
+  const lines: string[] = [];
   for (const [name, value] of headerLines(headers)) {
-    const lowerCaseName = name.toLowerCase();
-    if (accessHeaders.has(lowerCaseName)) continue;
-    const rest = lowerCaseName === 'cookie' ? withoutAccessCookie(value) : value;
-    if (rest !== undefined) kept.push(name, rest);
+    if (name.toLowerCase() !== 'x-forwarded-for') lines.push(name, value);
+    else {
+      const addresses = value.split(',').map((each) => each.trim());
+      if (addresses.at(-1) === address) addresses.pop();
+      if (addresses.length > 0) lines.push(name, addresses.join(', '));
+    }
   }
-  return kept;
-}
-
-function withoutAccessCookie(value: string): string | undefined {
-  const cookies = value.split(';');
-  const others = cookies.filter((cookie) => !accessCookie.test(cookie));
-  if (others.length === cookies.length) return value;
-  return others.length === 0 ? undefined : others.join(';').trim();
+  return lines;
 }

@@ -14,8 +14,8 @@ import {
   type SendResult,
 } from '../../request/transport.ts';
 import type { Logger } from '../../runtime/logger.ts';
-import { type FetchSender, outboundHeaders, webHeaders } from '../platform/fetch-transport.ts';
-
+import { type FetchSender, outboundHeaders } from '../platform/fetch-transport.ts';
+import { webHeaders } from '../platform/web-headers.ts';
 import type { WorkerInboundRequest } from '../platform/worker-inbound.ts';
 
 interface SwitchedResponse extends Response {
@@ -49,7 +49,7 @@ export async function upgradeWebSocket(
       const headers = outboundHeaders(outbound, inbound);
       for (const name of handshakeHeaders) headers.delete(name);
       headers.set('upgrade', 'websocket');
-      const response: SwitchedResponse = await send(outbound, inbound, { headers });
+      const response: SwitchedResponse = await send(outbound, inbound, headers);
       return response.webSocket ? switched(response, response.webSocket) : declined(response, request);
     });
   };

@@ -9,8 +9,8 @@ import type { CallerMethods, WorkerConfiguration } from '../configuration/config
 import { readConfiguration } from '../configuration/read-configuration.ts';
 import type { CallerIdentification } from '../identity/callers.ts';
 import type { ExecutionContext, Fetcher } from '../platform/bindings.ts';
-import { createFetchSender, createFetchTransport, type Fetch } from '../platform/fetch-transport.ts';
-import { WorkerInboundRequest } from '../platform/worker-inbound.ts';
+import { createFetchSender, type Fetch, transportOf } from '../platform/fetch-transport.ts';
+import { type PlatformRequest, WorkerInboundRequest } from '../platform/worker-inbound.ts';
 import { createSnapshotKeeping } from '../snapshot/snapshot-keeping.ts';
 
 async function identificationOf(callers: CallerMethods, logger: Logger): Promise<CallerIdentification> {
@@ -35,11 +35,6 @@ export interface WorkerApp {
   fetch(request: Request, context: ExecutionContext): Promise<Response>;
 }
 
-/** The runtime's `request.cf`: an object on Cloudflare; on self-hosted workerd, as its operator configured. */
-interface PlatformRequest extends Request {
-  readonly cf?: unknown;
-}
-
 /**
  * Makes an isolate's router of its environment.
  * @throws {WorkerConfigurationError} with every error
@@ -56,7 +51,7 @@ export async function startWorkerApp(environment: object, logger: Logger): Promi
   const routerOptions = resolveOptions({
     local,
     routingTable: receiver,
-    transport: createFetchTransport(send),
+    transport: transportOf(send),
     authenticators,
     assertionSigner: assertions?.signer,
     preferredVersion: snapshot.preferredVersion,
@@ -104,5 +99,5 @@ function hostRefused(): Response {
 }
 
 function fetchOf(binding: Fetcher | undefined): Fetch | undefined {
-  return binding && ((url, init) => binding.fetch(url, init));
+  return binding && ((request) => binding.fetch(request));
 }

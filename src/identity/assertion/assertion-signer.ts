@@ -1,3 +1,4 @@
+import { NotSentError } from '../../request/destination.ts';
 import type { UserInfo } from '../../request/user-info.ts';
 
 export interface AssertionRequest {
@@ -20,11 +21,13 @@ export interface AssertionSigner {
  */
 export const maximumAssertionLength = 60_000;
 
-/** Thrown for an identity that no header line can carry. The request has not been sent. */
-export class AssertionTooLargeError extends Error {
+/** Thrown for an identity that no header line can carry. */
+export class AssertionTooLargeError extends NotSentError {
   override readonly name = 'AssertionTooLargeError';
   constructor() {
     super(
+      'AssertionTooLarge',
+      'RequestEntityTooLarge',
       `the caller's groups and extra values and the request path do not fit into an assertion of ${maximumAssertionLength} characters: use fewer groups or a shorter path`,
     );
   }

@@ -130,7 +130,7 @@ const destinationCatalogue = {
   ),
   destinationErrors: counter(
     'mixed_version_proxy_destination_errors_total',
-    'Attempts at destinations that did not respond, by error: ConnectFailed, TLSFailed, ConnectionClosed, Timeout, ClientGone, InvalidResponse, RequestHeaderFieldsTooLarge, AssertionTooLarge, InternalError.',
+    'Attempts at destinations that did not respond, by error: ConnectFailed, TLSFailed, ConnectionClosed, Timeout, ClientGone, InvalidResponse, RequestHeaderFieldsTooLarge, AssertionTooLarge, NotSendable, InternalError.',
     [...destinationLabels, 'error'],
   ),
   destinationInflight: gauge(

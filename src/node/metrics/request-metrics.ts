@@ -268,7 +268,7 @@ export class RequestMetrics implements RequestObserver {
     else this.#registry.destinations.secondTries.with(before.failure ?? 'NotServed').add();
     if (failure === undefined) return;
     destination.failed(failure);
-    const notBuilt = failure === 'AssertionTooLarge' || failure === 'InternalError';
+    const notBuilt = ['AssertionTooLarge', 'NotSendable', 'InternalError'].includes(failure);
     if (notBuilt && decision?.decision === 'peer') this.#countPeerProxyError('proxy_transport', requestInfo);
   }
 

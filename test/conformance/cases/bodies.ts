@@ -209,6 +209,81 @@ export const bodies: CaseGroup = {
       },
     },
     {
+      id: 'bodies/content-of-reads',
+      rule: 'Content of a GET or HEAD arrives with it, whole',
+      citation:
+        'RFC 9110 section 9.3.1: it has no generally defined semantics, and search engines behind the API server use it',
+      needs: ['contentOfReads'],
+      async run(world) {
+        for (const method of ['GET', 'HEAD']) {
+          world.cluster.reset();
+          world.cluster.peer3.script = async (request, answer) => {
+            await request.body.outcome();
+            answer.head(200, ['Content-Length', '0']);
+            answer.end();
+          };
+          const answer = await world.ask({ target: targets.peer3, method, body: '{"query":{}}' }, alice);
+          assert.equal(answer.status, 200, answer.body);
+          const request = world.cluster.peer3.only();
+          assert.deepEqual([request.method, await request.body.toEnd()], [method, '{"query":{}}']);
+        }
+      },
+    },
+    {
+      id: 'bodies/content-of-reads-blames-nobody',
+      rule: 'Where it cannot be sent on, a 400 Status says so; whatever becomes of it, no server is avoided for it',
+      citation: 'design: a fault never un-routes a healthy server',
+      needs: ['http1'],
+      async run(world) {
+        const { local } = world.cluster;
+        for (const method of ['GET', 'HEAD']) {
+          for (const body of ['{"query":{}}', '']) {
+            world.cluster.reset();
+            const headers = [
+              'Content-Type',
+              'application/json',
+              ...(body === '' ? ['Content-Length', '0'] : []),
+            ];
+            const request = { target: targets.local, method, headers, ...(body === '' ? {} : { body }) };
+            const { status } = await world.ask(request, alice);
+            // No content is no reason to refuse anything.
+            const expected = body === '' ? [200] : [200, 400];
+            assert.ok(expected.includes(status), `${method} ${body.length}: ${status}`);
+            assert.equal(local.requests.length, status === 200 ? 1 : 0);
+            for (let count = 0; count < 4; count++) {
+              assert.equal((await world.ask({ target: targets.local }, alice)).status, 200);
+            }
+            assert.equal(local.requests.length, status === 200 ? 5 : 4);
+          }
+        }
+      },
+    },
+    {
+      id: 'bodies/broken-off-blames-nobody',
+      rule: 'Nor for content that its client breaks off',
+      citation: 'design: a fault never un-routes a healthy server',
+      needs: ['http1Bytes'],
+      async run(world) {
+        const { local } = world.cluster;
+        for (const method of ['GET', 'POST']) {
+          world.cluster.reset();
+          const [name, value] = await world.callerLine(alice, { target: targets.local, method });
+          const connection = await world.client.connect?.();
+          assert.ok(connection !== undefined);
+          connection.write(
+            `${method} ${targets.local} HTTP/1.1\r\nHost: localhost\r\n${name}: ${value}\r\nContent-Length: 100000\r\n\r\n{`,
+          );
+          await eventually(() => local.requests.length > 0 || connection.received.text !== '');
+          connection.close();
+          world.cluster.reset();
+          for (let count = 0; count < 4; count++) {
+            assert.equal((await world.ask({ target: targets.local }, alice)).status, 200);
+          }
+          assert.equal(local.requests.length, 4);
+        }
+      },
+    },
+    {
       id: 'bodies/redirects',
       rule: 'Redirects are never followed; one of a peer to another host is refused, one to a path passes',
       citation: 'CVE-2020-8559, CVE-2022-3172',

@@ -12,6 +12,18 @@ export const headers: CaseGroup = {
   title: 'Headers',
   cases: [
     {
+      id: 'headers/client-address',
+      rule: 'Servers are told the client’s address, behind those of the proxies before it (X-Forwarded-For)',
+      citation: 'k8s.io/apimachinery pkg/util/net/http.go, SourceIPs; audit logs have them as sourceIPs',
+      needs: ['clientAddress'],
+      async run(world) {
+        const forged = ['CF-Connecting-IP', '198.51.100.9', 'X-Forwarded-For', '203.0.113.7'];
+        await world.ask({ target: targets.peer3, headers: forged }, user('alice'));
+        const addresses = allHeaders(world.cluster.peer3.only().headers, 'x-forwarded-for');
+        assert.deepEqual(addresses, ['203.0.113.7, 127.0.0.1']);
+      },
+    },
+    {
       id: 'headers/hop-by-hop-requests',
       rule: 'What a client means for its own connection ends there, what its `Connection` line nominates included',
       citation: hopByHop,

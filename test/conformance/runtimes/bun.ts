@@ -1,6 +1,13 @@
 import type { ConformanceRuntime } from '../runtime.ts';
 import { fetchHost } from './fetch-host-process.ts';
-import { nobodyAsserts, notPossible, onlyHttp1, urlParsed } from './reservations.ts';
+import {
+  dotSegmentsResolved,
+  nobodyAsserts,
+  noContentOfReads,
+  notPossible,
+  onlyHttp1,
+  urlParsed,
+} from './reservations.ts';
 
 /** The Worker's fetch handler under `Bun.serve`, with signed assertions towards the servers. */
 export const bun: ConformanceRuntime = {
@@ -10,6 +17,11 @@ export const bun: ConformanceRuntime = {
   lacks: {
     assertions: nobodyAsserts,
     exactTarget: urlParsed,
+    dotSegments: dotSegmentsResolved,
+    contentOfReads: noContentOfReads,
+    clientAddress: notPossible(
+      'A fetch handler is told no address: its host has to hand it over (`inbound`).',
+    ),
     http2: onlyHttp1,
     interimAnswers: notPossible(
       '`Bun.serve` sends no `100 Continue`: clients send their body after a wait of their own.',
@@ -29,6 +41,9 @@ export const bun: ConformanceRuntime = {
     spdy: notPossible('Bun’s `fetch` passes no upgrade on: refused with a 400 Status.'),
   },
   exceptions: {
+    'paths/raw-bytes': notPossible(
+      '`Bun.serve` percent-encodes raw non-ASCII before the handler is called, and refuses control characters.',
+    ),
     'streaming/head-at-once': notPossible(
       'Bun holds the head of a response back until its first byte: a quiet watch shows its head late.',
     ),

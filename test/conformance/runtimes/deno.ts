@@ -1,6 +1,13 @@
 import type { ConformanceRuntime } from '../runtime.ts';
 import { fetchHost } from './fetch-host-process.ts';
-import { nobodyAsserts, notPossible, onlyHttp1, urlParsed } from './reservations.ts';
+import {
+  dotSegmentsResolved,
+  nobodyAsserts,
+  noContentOfReads,
+  notPossible,
+  onlyHttp1,
+  urlParsed,
+} from './reservations.ts';
 
 const spdyRefusedByDeno = notPossible(
   '`Deno.serve` itself answers a SPDY upgrade with an empty 400, before the router sees it.',
@@ -14,6 +21,11 @@ export const deno: ConformanceRuntime = {
   lacks: {
     assertions: nobodyAsserts,
     exactTarget: urlParsed,
+    dotSegments: dotSegmentsResolved,
+    contentOfReads: noContentOfReads,
+    clientAddress: notPossible(
+      'A fetch handler is told no address: its host has to hand it over (`inbound`).',
+    ),
     http2: onlyHttp1,
     clientCertificates: notPossible('`Deno.serve` cannot ask for client certificates.'),
     frontProxyIdentity: notPossible(
@@ -32,9 +44,6 @@ export const deno: ConformanceRuntime = {
     spdyRefusal: spdyRefusedByDeno,
   },
   exceptions: {
-    'paths/kept-exactly': notPossible(
-      'Deno’s `fetch` would percent-encode these characters: such a target is refused with a 400 Status.',
-    ),
     'headers/accept-encoding': notPossible(
       'Deno’s `fetch` decodes what it can: servers are asked for `identity`, so that nothing is decoded and mislabelled.',
     ),

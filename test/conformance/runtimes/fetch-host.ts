@@ -52,16 +52,16 @@ const listen: ServeOptions = { hostname: '127.0.0.1', port: 0 };
 const client = Deno?.createHttpClient({ caCerts: [destinationAuthorities] });
 
 /** Responses as they came: not decoded, and from servers of the cluster's authority alone. */
-function hostFetch(url: string, init: RequestInit = {}): Promise<Response> {
-  const bun: HostRequestInit = { ...init, decompress: false, tls: { ca: destinationAuthorities } };
-  return fetch(url, client === undefined ? bun : denoInit(init, client));
-}
-
-/** Deno decodes what it can, and leaves the coding in the head: servers are asked for `identity`. */
-function denoInit(init: RequestInit, client: object): HostRequestInit {
-  const headers = new Headers(init.headers);
-  headers.set('accept-encoding', 'identity');
-  return { ...init, headers, client };
+function hostFetch(input: Request | string, init?: RequestInit): Promise<Response> {
+  const request = new Request(input, init);
+  if (client === undefined) {
+    const bun: HostRequestInit = { decompress: false, tls: { ca: destinationAuthorities } };
+    return fetch(request, bun);
+  }
+  // Deno decodes what it can, and leaves the coding in the head: servers are asked for `identity`.
+  request.headers.set('accept-encoding', 'identity');
+  const deno: HostRequestInit = { client };
+  return fetch(request, deno);
 }
 
 /** What would leave the host as something else than it came (docs/reference/library.md, "A host of your own"). */

@@ -15,7 +15,7 @@ import { assertionKeysText, clusterAuthority, frontProxyPair, snapshotKeysText }
 import type { ConformanceRuntime, RunningRuntime } from '../runtime.ts';
 import type { ClientCertificate } from '../wire/exchange.ts';
 import { fetchClient } from '../wire/fetch-client.ts';
-import { doesNotApply, tokensPassThrough, urlParsed } from './reservations.ts';
+import { doesNotApply, dotSegmentsResolved, tokensPassThrough, urlParsed } from './reservations.ts';
 
 const noConnection = doesNotApply(
   'These cases write bytes on a connection, or want an interim response before the final one; a handler that is called with a `Request` has neither. A `Connection` line that a Node `Request` carries meets the same hygiene (`src/request/headers.test.ts`).',
@@ -32,6 +32,9 @@ export const inProcess: ConformanceRuntime = {
   description: 'The handler called with a `Request`, no server in front, the Node transport behind it.',
   lacks: {
     exactTarget: urlParsed,
+    dotSegments: dotSegmentsResolved,
+    contentOfReads: doesNotApply('A `Request` has no content with GET.'),
+    clientAddress: doesNotApply('There is no connection: a host hands the address over (`inbound`).'),
     http1: noConnection,
     http1Bytes: noConnection,
     http2: noConnection,
@@ -43,6 +46,7 @@ export const inProcess: ConformanceRuntime = {
     interimAnswers: noConnection,
   },
   exceptions: {
+    'paths/one-spelling': doesNotApply('Who makes a `Request` has percent-encoded its path already.'),
     'identity/no-joined-groups': doesNotApply('`Headers` joins repeated lines before the handler is called.'),
   },
   start: startInProcess,

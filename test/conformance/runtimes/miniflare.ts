@@ -6,7 +6,14 @@ import type { ClientCertificate, WireClient } from '../wire/exchange.ts';
 import { fetchClient } from '../wire/fetch-client.ts';
 import { http1Client } from '../wire/http1-client.ts';
 import { edgeEnvironment } from './edge-environment.ts';
-import { nobodyAsserts, notPossible, onlyHttp1, unnoticedDepartures, urlParsed } from './reservations.ts';
+import {
+  doesNotApply,
+  nobodyAsserts,
+  notPossible,
+  onlyHttp1,
+  unnoticedDepartures,
+  urlParsed,
+} from './reservations.ts';
 import { workerBuild } from './worker-build.ts';
 
 /** The Worker on Miniflare's workerd, with bindings and client certificates as Cloudflare has them. */
@@ -17,6 +24,9 @@ export const miniflare: ConformanceRuntime = {
     'The built Worker on Miniflare’s workerd with the bindings of `wrangler.toml`: snapshot in a Durable Object, front-proxy certificate by a binding, client certificates from `request.cf`. TLS ends before it, as on the platform.',
   lacks: {
     assertions: nobodyAsserts,
+    clientAddress: doesNotApply(
+      'No platform stands before it that tells: `test/worker/identities.test.ts` stands in its place.',
+    ),
     exactTarget: urlParsed,
     http2: onlyHttp1,
     spdy: notPossible(

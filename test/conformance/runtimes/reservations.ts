@@ -8,8 +8,16 @@ export const doesNotApply = (because: string): Reservation => ({ kind: 'does not
 
 /** Reasons that several runtimes share. */
 
-export const urlParsed: Reservation = doesNotApply(
-  'The runtime hands over a URL whose parser has resolved dot segments and percent-encoded what it must: that path is what is decided on and forwarded.',
+export const urlParsed: Reservation = notPossible(
+  'A URL parser stands before the router, or in `fetch`: what it percent-encodes is decided on, signed and forwarded in that spelling, and fragments are gone.',
+);
+
+export const dotSegmentsResolved: Reservation = notPossible(
+  'The runtime’s URL parser resolves dot segments before the router sees them: what is left is decided on and forwarded.',
+);
+
+export const noContentOfReads: Reservation = notPossible(
+  '`fetch` sends no content with GET or HEAD: refused with a 400 Status.',
 );
 
 export const onlyHttp2: Reservation = doesNotApply(

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { webHeaders } from './fetch-transport.ts';
+import { webHeaders } from './web-headers.ts';
 
 test('writes exactly the lines that are asked for', () => {
   const original = new Headers({ accept: 'a', connection: 'close', 'x-changed': '1' });
