@@ -1,12 +1,17 @@
 import { html } from 'hono/html';
-import { compareServerVersions, minorVersion } from '../apimachinery/server-version.ts';
+import { compareServerVersions } from '../apimachinery/server-version.ts';
 import type { HistoryView } from '../own-paths/history/history-view.ts';
-import { isUsable, type ListedServer, respondingVersion } from '../own-paths/status/router-status.ts';
+import {
+  countedVersion,
+  isUsable,
+  type ListedServer,
+  respondingVersion,
+} from '../own-paths/status/router-status.ts';
 import { compareNames } from '../runtime/compare-names.ts';
 import { numberCell } from './history/traffic-section.ts';
 import type { PageState } from './page-state.ts';
 import type { NextStop } from './upgrade.ts';
-import { displayName, type Hostnames } from './wording/display-names.ts';
+import { displayName, type Hostnames, peculiarityOf } from './wording/display-names.ts';
 import { age, badge, type Markup, stackingTable, versionMarkup } from './wording/markup.ts';
 
 interface Marks {
@@ -69,15 +74,14 @@ function serverRow(
   const { id, local, address, version, stale, departedAt, health } = server;
   const { history, now } = state;
   const isPreferred =
-    preferred !== undefined &&
-    isUsable(server) &&
-    preferred === (minorVersion(version ?? undefined) ?? 'unknown');
+    preferred !== undefined && isUsable(server) && preferred === (countedVersion(server) ?? 'unknown');
+  const peculiarity = peculiarityOf(server);
   const mark = state.status.preferredVersion.enforcementDiffers ? 'writes go here' : 'preferred version';
   return html`<tr role="row" data-key="${id}">
 <th scope="row" role="rowheader"><span class="name">${hostname ?? id}</span>${local ? html` <span class="tag">local</span>` : ''}${isPreferred ? html` <span class="tag strong">${mark}</span>` : ''}${id === next ? html` <span class="tag strong advice">safe to stop next</span>` : ''}
 ${hostname === undefined ? '' : html`<span class="detail name">${id}</span>`}
 <span class="detail">${departedAt === null ? (address ?? 'no address: it cannot be sent to') : 'may come back; what only it serves is 503'}</span></th>
-<td role="cell">${versionMarkup(version)}${stale && departedAt === null ? html`<span class="detail">could not be read lately</span>` : ''}</td>
+<td role="cell">${versionMarkup(version)}${peculiarity === '' ? '' : html`<span class="detail">${peculiarity}</span>`}${stale && departedAt === null ? html`<span class="detail">could not be read lately</span>` : ''}</td>
 <td role="cell">${departedAt === null ? healthBadge(health) : badge('warning', 'Departed')}
 <span class="detail">${departedAt === null ? since(health, now) : html`${age(Date.parse(departedAt), now)} ago`}</span></td>
 ${history === undefined ? '' : trafficCells(history, id)}

@@ -17,6 +17,8 @@ export interface DiscoveryView {
   readonly serverId: string;
   readonly version: string | undefined;
   /** The legacy group under the empty name. Servers that share a set share this very array. */
+  /** The version that it is counted as. Default: the minor version of `version`. */
+  readonly minor?: string | undefined;
   readonly groups: readonly APIGroupDiscovery[];
   readonly storageVersionHashes?: Readonly<Record<string, string>> | undefined;
   /** The server could not be read this time: `groups` is the last that was known. */
@@ -43,6 +45,7 @@ export function viewsOf(table: RoutingTable): DiscoveryView[] {
     views.push({
       serverId: id,
       version,
+      minor: table.server(id)?.minor,
       groups,
       storageVersionHashes,
       stale: stale === true && !everyServerIsStale,

@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { parseRequestInfo } from '../apimachinery/request-info.ts';
-import { minorVersion } from '../apimachinery/server-version.ts';
+import { emulatedVersion, minorVersion } from '../apimachinery/server-version.ts';
 import { ownGroups, servedSetFromDiscovery } from '../discovery/forms/aggregated.ts';
 import { discoveryDepth, ownDiscoveryAccept } from '../discovery/own-documents.ts';
 import type { ProbeOutcome } from '../health/health-state.ts';
@@ -104,7 +104,7 @@ export function createProbe(
           discovery('/api'),
           discovery('/apis'),
         ]);
-        return { version: gitVersionIn(version), served: await parsing(() => servedIn(legacy, others)) };
+        return { ...versionIn(version), served: await parsing(() => servedIn(legacy, others)) };
       });
     } finally {
       underWay--;
@@ -155,11 +155,20 @@ const verifiedAtOnce = 8;
 type Answer = string | undefined | number;
 
 /** k8s.io/apimachinery pkg/version/types.go. Everybody may read it, by the same ClusterRole as `/readyz`. */
-const versionInfo = v.pipe(v.string(), v.parseJson(), v.object({ gitVersion: v.string() }));
+const versionInfo = v.pipe(
+  v.string(),
+  v.parseJson(),
+  v.object({
+    gitVersion: v.string(),
+    emulationMajor: v.optional(v.string()),
+    emulationMinor: v.optional(v.string()),
+  }),
+);
 
-function gitVersionIn(response: Answer): string | undefined {
+function versionIn(response: Answer): Pick<ServerWord, 'version' | 'emulates'> {
   const info = v.safeParse(versionInfo, response);
-  return info.success ? info.output.gitVersion : undefined;
+  if (!info.success) return { version: undefined };
+  return { version: info.output.gitVersion, emulates: emulatedVersion(info.output) };
 }
 
 /** The groups of `/api` or `/apis` in aggregated form; `undefined`: there is none, or in another form (before 1.26). */
@@ -177,24 +186,27 @@ async function groupsIn(
 export interface ServerWord {
   /** `gitVersion`. Left out: it does not say. */
   readonly version: string | undefined;
+  /** The minor version that it behaves like, where it is another one than its own. */
+  readonly emulates?: string | undefined;
   /** From its own discovery. Left out: it does not say, or not in aggregated form (before 1.26). */
   readonly served: Pick<ServedSet, 'storageVersions'> | undefined;
 }
 
 /**
- * Whether a snapshot says of a server what it says of itself: its minor version, and every resource that it serves. Custom
+ * Whether a snapshot says of a server what it says of itself: its minor version, the one that it emulates, and every resource that it serves. Custom
  * resources and those of extension API servers are every server's, and come and go. A server that the snapshot does not
  * have, and what a server does not say, contradicts nothing. Pure.
  */
 export function isAsTheSnapshotSays(
   id: string,
-  { version, served }: ServerWord,
+  { version, emulates, served }: ServerWord,
   table: RoutingTable | undefined,
 ): boolean {
   const server = table?.snapshot.servers.find((listed) => listed.id === id);
   if (table === undefined || server === undefined) return true;
   const [minor, minorSaid] = [minorVersion(version), minorVersion(server.version)];
-  if (minor !== undefined && minorSaid !== undefined && minor !== minorSaid) return false;
+  const areKnown = minor !== undefined && minorSaid !== undefined;
+  if (areKnown && (minor !== minorSaid || emulates !== server.emulates)) return false;
   if (served === undefined) return true;
   const said = new Map(Object.entries(table.snapshot.servedSets[server.serves]?.storageVersions ?? {}));
   const isShared = (name: string, each: string): boolean => {

@@ -1,5 +1,5 @@
 import type { RequestInfo } from '../apimachinery/request-info.ts';
-import { compareServerVersions } from '../apimachinery/server-version.ts';
+import { compareCountedVersions } from '../apimachinery/server-version.ts';
 import { openApiV2Path, parseDiscoveryPath } from '../discovery/forms/discovery-path.ts';
 import { openApiV3Servers } from '../discovery/forms/openapi-v3.ts';
 import type { RoutingServer, RoutingTable, ServedBy } from '../snapshot/routing-table/routing-table.ts';
@@ -255,7 +255,7 @@ function withoutReachableServer(servers: readonly RoutingServer[]): Decision {
 function decideOpenApiV2(table: RoutingTable, context: DecisionContext): Decision | undefined {
   const [newest] = table.servers
     .flatMap(({ minor }) => minor ?? [])
-    .sort((left, right) => compareServerVersions(right, left));
+    .sort((left, right) => compareCountedVersions(right, left));
   if (newest === undefined) return undefined;
   const byVersion = table.everyServer.byPreference(newest);
   const decision = decideByVersion(byVersion, table, context, 'MergedDocument');

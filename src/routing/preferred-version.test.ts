@@ -468,3 +468,54 @@ describe('a change of a moment ago', () => {
     );
   });
 });
+
+describe('servers of one program that were started differently', () => {
+  const like = (more: Partial<ServerOptions>) => server('1.36', more);
+  const [before, after] = ['0c11d5aa', '7fe90b12'];
+
+  test('other feature gates: everything that they share differs, and goes to those that most servers have', () => {
+    const table = tableOf({
+      a: like({ featureGates: before }),
+      b: like({ featureGates: before }),
+      c: like({ featureGates: after }),
+    });
+    assert.equal(preferredMinor(table), `1.36, feature gates ${before}`);
+    assert.equal(told(decisionAt(table, 'c', pods, { method: 'POST' })), 'peer PreferredVersion a,b');
+    assert.equal(told(decisionAt(table, 'c', pods)), 'peer PreferredVersion a,b');
+    assert.equal(told(decisionAt(table, 'a', pods)), 'local ServedLocally');
+  });
+
+  test('two programs have gates of their own: there schemas say what differs', () => {
+    const table = tableOf({
+      a: server('1.35', { featureGates: before }),
+      b: server('1.36', { featureGates: after }),
+    });
+    assert.equal(told(decisionAt(table, 'a', pods)), 'local ServedLocally');
+    assert.equal(told(decisionAt(table, 'a', autoscalers)), 'peer PreferredVersion b');
+  });
+
+  test('other APIs: what has one schema does not differ', () => {
+    const table = tableOf({ a: like({ apis: before }), b: like({ apis: before }), c: like({ apis: after }) });
+    assert.equal(preferredMinor(table), `1.36, APIs ${before}`);
+    assert.equal(told(decisionAt(table, 'c', pods)), 'local ServedLocally');
+  });
+
+  test('not compared yet, they differ in everything', () => {
+    const unread = { apis: before, schemas: undefined } as const;
+    const table = tableOf({ a: like(unread), b: like(unread), c: like({ apis: after }) });
+    assert.equal(told(decisionAt(table, 'c', pods)), 'peer PreferredVersion a,b');
+  });
+
+  test('an emulated version is the older one, for every preference', () => {
+    const emulating = like({ emulates: '1.35' });
+    const table = tableOf({ a: emulating, b: like({}), c: like({}) });
+    const prefer = (version: PreferredVersion) => preferredMinor(table, version);
+    assert.equal(prefer('majority'), '1.36');
+    assert.equal(prefer('newest'), '1.36');
+    assert.equal(prefer('oldest'), '1.36 emulating 1.35');
+    assert.equal(prefer('1.35'), '1.36 emulating 1.35');
+    assert.equal(prefer('1.36'), '1.36');
+    assert.equal(prefer('local'), undefined);
+    assert.equal(preferredMinor(tableOf({ a: emulating, b: emulating, c: like({}) })), '1.36 emulating 1.35');
+  });
+});

@@ -1,5 +1,5 @@
 import type { RequestInfo } from '../apimachinery/request-info.ts';
-import { compareServerVersions } from '../apimachinery/server-version.ts';
+import { compareCountedVersions } from '../apimachinery/server-version.ts';
 import type {
   MinorVersions,
   RoutingServer,
@@ -161,7 +161,7 @@ function isWrite({ verb, subresource }: RequestInfo): boolean {
 
 /** Whether a server of this version may lose what the preferred one knows. */
 export function isOlder(minor: string | undefined, preferred: string | undefined): boolean {
-  return compareServerVersions(minor, preferred) < 0;
+  return compareCountedVersions(minor, preferred) < 0;
 }
 
 /**

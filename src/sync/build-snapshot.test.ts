@@ -324,3 +324,73 @@ test('both sources are named, and discovery counts where they contradict each ot
   const none = await stored({ a: podsWithLog }, {});
   assert.equal(none.snapshot?.metadata.source, 'discovery');
 });
+
+/** A server of 1.36 as it was started; `hash` of its document of core. */
+function started(hash: string, rest: Partial<Extract<ServerReading, { ok: true }>> = {}): ServerReading {
+  return {
+    ...(pods as Extract<ServerReading, { ok: true }>),
+    version: 'v1.36.0',
+    openApi: { kind: 'read', paths: { 'api/v1': `/openapi/v3/api/v1?hash=${hash}` } },
+    ...rest,
+  };
+}
+
+/** The versions that servers are counted as, by ID. */
+async function versionsOf(readings: Record<string, ServerReading>, rest: Partial<SnapshotInput> = {}) {
+  const { servers } = buildRoutingTable(await snapshotOf(readings, rest));
+  return Object.fromEntries(servers.map(({ id, minor }) => [id, minor]));
+}
+
+test('servers of one program are of several versions where their documents, feature gates or effective versions differ', async () => {
+  assert.deepEqual(await versionsOf({ a: started('AA'), b: started('AA') }), { a: '1.36', b: '1.36' });
+  const { a, b } = await versionsOf({ a: started('AA'), b: started('BB') });
+  assert.match(`${a}; ${b}`, /^1\.36, APIs [0-9a-f]{8}; 1\.36, APIs [0-9a-f]{8}$/);
+  assert.notEqual(a, b);
+  const gates = {
+    a: started('AA', { featureGates: '0c11d5aa' }),
+    b: started('AA', { featureGates: '7fe90b12' }),
+  };
+  assert.deepEqual(await versionsOf(gates), {
+    a: '1.36, feature gates 0c11d5aa',
+    b: '1.36, feature gates 7fe90b12',
+  });
+  assert.deepEqual(await versionsOf({ a: started('AA'), b: started('BB', { emulates: '1.35' }) }), {
+    a: '1.36',
+    b: '1.36 emulating 1.35',
+  });
+});
+
+test('custom resources and extension APIs that come and go on each server at its own moment make no version', async () => {
+  const gateway = { group: 'gateway.networking.k8s.io', version: 'v1' };
+  const [, shared] = [gateway, new Set(['gateway.networking.k8s.io/v1'])];
+  const withGateway = started('AA', {
+    set: {
+      storageVersions: {
+        'core.pods': ['v1'],
+        'gateway.networking.k8s.io.gateways': ['v1'],
+        'acme.io.things': ['v1'],
+      },
+      subresources: {},
+      discovery: [],
+    },
+    openApi: {
+      kind: 'read',
+      paths: {
+        'api/v1': '/openapi/v3/api/v1?hash=AA',
+        'apis/gateway.networking.k8s.io/v1': '/openapi/v3/apis/gateway.networking.k8s.io/v1?hash=CC',
+        'apis/acme.io/v1': '/openapi/v3/apis/acme.io/v1?hash=DD',
+      },
+    },
+  });
+  const uniform = { a: '1.36', b: '1.36' };
+  // It is there on one server, and on the other not yet.
+  const arriving = { clusterObjects: { ...noObjects, customResourceGroups: [gateway] } };
+  assert.deepEqual(await versionsOf({ a: withGateway, b: started('AA') }, arriving), uniform);
+  // Its definition is deleted, and one server still lists it.
+  assert.deepEqual(await versionsOf({ a: withGateway, b: started('AA') }, { everShared: shared }), uniform);
+});
+
+test('a server whose index could not be read is no other version', async () => {
+  const unread = started('AA', { openApi: { kind: 'failed', reason: 'not in time' } });
+  assert.deepEqual(await versionsOf({ a: started('AA'), b: unread }), { a: '1.36', b: '1.36' });
+});

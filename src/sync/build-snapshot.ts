@@ -1,3 +1,4 @@
+import type { VersionParts } from '../apimachinery/server-version.ts';
 import { isSameJson } from '../runtime/same-json.ts';
 import type { AdvertisedAddress } from '../snapshot/addresses/addresses.ts';
 import { isSameContent } from '../snapshot/format/packed-snapshot.ts';
@@ -10,6 +11,7 @@ import {
   snapshotKind,
 } from '../snapshot/format/schema.ts';
 import { servedSetKey } from '../snapshot/format/served-set-key.ts';
+import { versionPartsOf } from './counted-version.ts';
 import { type ClusterObjects, excludeGroupVersions, sharedGroupVersions } from './shared-objects.ts';
 import { type DecodableVersions, type UndecodableVersions, undecodableVersions } from './storage-versions.ts';
 import {
@@ -31,6 +33,8 @@ export interface SnapshotInput {
   /** The last start of each server of which it was seen, by ID. Default: none. */
   readonly starts?: ReadonlyMap<string, SeenStart> | undefined;
   readonly clusterObjects: ClusterObjects;
+  /** Group versions that are, or once were, those of custom resources or extension APIs. Default: those of now. */
+  readonly everShared?: ReadonlySet<string> | undefined;
   readonly storageVersions?: ReadonlyMap<string, ServedSet['storageVersions']> | undefined;
   readonly decodableVersions?: DecodableVersions | undefined;
   readonly advertised?: ReadonlyMap<string, AdvertisedAddress> | undefined;
@@ -75,15 +79,21 @@ export async function buildSnapshot(input: SnapshotInput): Promise<SnapshotOutpu
   // What the previous one has stands first, so that the others are sent as what differs from them.
   const sets = new Map(Object.entries(previous?.servedSets ?? {}));
   const used = new Set<string>();
-  const contents = input.servers.flatMap((description) => {
-    const content = serverContent(description, input, (warning) => warnings.push(warning));
-    return content === undefined ? [] : [{ description, content }];
-  });
+  const contents: { readonly description: ServerDescription; readonly content: ServerContent }[] = [];
+  for (const description of input.servers) {
+    const everShared = input.everShared ?? shared;
+    const content = await serverContent(description, { ...input, everShared }, (text) => warnings.push(text));
+    if (content !== undefined) contents.push({ description, content });
+  }
   const undecodable =
     input.schemas === undefined
       ? undefined
       : await undecodableVersions(
-          contents.map(({ description: { id }, content: { version, set } }) => ({ id, version, set })),
+          contents.map(({ description: { id }, content: { parts, set } }) => ({
+            id,
+            version: parts.version,
+            set,
+          })),
           input.decodableVersions ?? new Map(),
           shared,
         );
@@ -136,7 +146,7 @@ export function nextGeneration(previous: number | undefined, now: number): numbe
 function snapshotServer(
   { id, address, url, addressSource, serverName, hostname }: ServerDescription,
   advertised: AdvertisedAddress | undefined,
-  { version, stale, departedAt }: ServerContent,
+  { parts: { version, emulates, featureGates, apis }, stale, departedAt }: ServerContent,
   serves: string,
 ): SnapshotServer {
   return {
@@ -147,6 +157,9 @@ function snapshotServer(
     ...(advertised === undefined ? {} : { advertised }),
     ...(serverName === undefined ? {} : { serverName }),
     ...(version === undefined ? {} : { version }),
+    ...(emulates === undefined ? {} : { emulates }),
+    ...(featureGates === undefined ? {} : { featureGates }),
+    ...(apis === undefined ? {} : { apis }),
     ...(hostname === undefined ? {} : { hostname }),
     serves,
     ...(stale ? { stale: true } : {}),
@@ -194,7 +207,7 @@ interface ServerContent {
   /** These stand in place of those of the set. */
   readonly openapiV3: ServedSet['openapiV3'];
   readonly schemas: ServedSet['schemas'];
-  readonly version: string | undefined;
+  readonly parts: VersionParts;
   readonly stale: boolean;
   readonly departedAt?: number | undefined;
   readonly sources: readonly ('discovery' | 'storageversions')[];
@@ -205,11 +218,11 @@ interface ServerContent {
  *
  * @returns `undefined` if nothing is known of the server
  */
-function serverContent(
+async function serverContent(
   { id, departedAt }: ServerDescription,
-  input: SnapshotInput,
+  input: SnapshotInput & { readonly everShared: ReadonlySet<string> },
   warn: (warning: string) => void,
-): ServerContent | undefined {
+): Promise<ServerContent | undefined> {
   const known = lastKnown(input.previous, id);
   const reading = input.readings.get(id);
   const storageVersions = input.storageVersions?.get(id);
@@ -217,7 +230,7 @@ function serverContent(
   // A departed server that can be read is back.
   if (reading?.ok === true) {
     return {
-      ...readContent(id, known, reading, warn),
+      ...(await readContent(id, known, reading, input.everShared, warn)),
       schemas,
       stale: false,
       sources: storageVersions === undefined ? ['discovery'] : ['discovery', 'storageversions'],
@@ -231,7 +244,7 @@ function serverContent(
       set: { storageVersions },
       openapiV3: undefined,
       schemas: undefined,
-      version: known?.server.version,
+      parts: known?.server ?? {},
       stale: false,
       sources: ['storageversions'],
     };
@@ -253,30 +266,41 @@ function serverContent(
     set,
     openapiV3,
     schemas,
-    version: server.version,
+    parts: server,
     stale: true,
     departedAt,
     sources: ['discovery'],
   };
 }
 
-function readContent(
+async function readContent(
   id: string,
   known: LastKnownServer | undefined,
   reading: SuccessfulReading,
+  everShared: ReadonlySet<string>,
   warn: (warning: string) => void,
-): Pick<ServerContent, 'set' | 'openapiV3' | 'version'> {
+): Promise<Pick<ServerContent, 'set' | 'openapiV3' | 'parts'>> {
   if (reading.openApi.kind === 'failed') {
     warn(`the OpenAPI v3 index of server ${id} is unknown: ${reading.openApi.reason}`);
   }
-  const { version, versionIssue } = reading;
+  const { versionIssue } = reading;
   if (versionIssue !== undefined) warn(`the version of server ${id} is unknown: ${versionIssue}`);
   const { set, openApi } = reading;
   return {
     set,
     openapiV3:
       openApi.kind === 'failed' ? known?.set.openapiV3 : openApi.kind === 'read' ? openApi.paths : undefined,
-    // A server that reports another version now is no longer of the known one.
-    version: versionIssue === undefined ? (version ?? known?.server.version) : undefined,
+    parts: await partsOf(known, reading, everShared),
   };
+}
+
+function partsOf(
+  known: LastKnownServer | undefined,
+  reading: SuccessfulReading,
+  everShared: ReadonlySet<string>,
+): VersionParts | Promise<VersionParts> {
+  // A server that reports another version now is no longer of the known one.
+  if (reading.versionIssue !== undefined) return {};
+  if (reading.version === undefined && known?.server.version !== undefined) return known.server;
+  return versionPartsOf(reading, everShared);
 }

@@ -1,6 +1,7 @@
 import * as v from 'valibot';
 import { groupNameOf } from '../apimachinery/group-version.ts';
 import { isSubresourceName } from '../apimachinery/names.ts';
+import { emulatedVersion } from '../apimachinery/server-version.ts';
 import { ownGroups, servedSetFromDiscovery } from '../discovery/forms/aggregated.ts';
 import { type Classic, groupsFromClassic, parseClassic } from '../discovery/forms/classic.ts';
 import { ownDiscoveryAccept, parseOpenApiV3Index } from '../discovery/own-documents.ts';
@@ -20,6 +21,7 @@ import {
   shortText,
   versionName,
 } from '../snapshot/format/schema.ts';
+import type { FeatureGateReader } from './feature-gates.ts';
 import {
   checkedDocument,
   getJson,
@@ -40,6 +42,7 @@ import {
   type OpenApiReading,
   openApiTypes,
   type ServerReading,
+  type SuccessfulReading,
 } from './sync-server.ts';
 import { defaultTiming, type SyncTiming } from './timing.ts';
 
@@ -50,6 +53,8 @@ interface ReadServerOptions {
   readonly knownGroupVersions?: readonly string[];
   /** Reads the versions that the server stores at. Default: the set does not have them. */
   readonly hashReader?: StorageVersionHashReader;
+  /** Reads which feature gates are on. Default: they are not known. */
+  readonly gateReader?: FeatureGateReader;
 }
 
 /**
@@ -58,7 +63,7 @@ interface ReadServerOptions {
  */
 export async function readServer(
   documents: ServerDocuments,
-  { signal, timing, knownGroupVersions = [], hashReader }: ReadServerOptions = {},
+  { signal, timing, knownGroupVersions = [], hashReader, gateReader }: ReadServerOptions = {},
 ): Promise<ServerReading> {
   const { readTimeout, concurrentDocuments } = { ...defaultTiming, ...timing };
   try {
@@ -66,14 +71,18 @@ export async function readServer(
       // Half the time, so that a hanging index delays nothing else.
       const index = readOpenApiIndex(documents, readTimeout / 2, deadline);
       const request = { documents, concurrentDocuments, knownGroupVersions, index, signal: deadline };
-      const [{ set, resourceLists }, openApi, reported] = await Promise.all([
+      const [{ set, resourceLists }, openApi, reported, featureGates] = await Promise.all([
         readSet(request),
         index,
         readVersion(documents, readTimeout / 2, deadline),
+        gateReader &&
+          withReadTimeout(readTimeout / 2, deadline, (end) => gateReader.read(documents, end)).catch(
+            () => undefined,
+          ),
       ]);
       const { version } = reported;
       const complete = await hashReader?.read({ documents, set, resourceLists, version, signal: deadline });
-      return { ok: true, set: complete ?? set, openApi, ...reported };
+      return { ok: true, set: complete ?? set, openApi, featureGates, ...reported };
     });
   } catch (error) {
     // The discovery parsers have an error class of their own, for documents of another form.
@@ -176,13 +185,14 @@ function withAcceptableSubresources(resource: APIResourceDiscovery): APIResource
   return subresources === undefined ? resource : { ...resource, subresources };
 }
 
-/** k8s.io/apimachinery pkg/version/types.go. */
-const versionInfo = v.object({ gitVersion: v.string() });
+/** k8s.io/apimachinery pkg/version/types.go; what is emulated since 1.33. */
+const versionInfo = v.object({
+  gitVersion: v.string(),
+  emulationMajor: v.optional(v.string()),
+  emulationMinor: v.optional(v.string()),
+});
 
-interface ReportedVersion {
-  readonly version: string | undefined;
-  readonly versionIssue?: string;
-}
+type ReportedVersion = Pick<SuccessfulReading, 'version' | 'emulates' | 'versionIssue'>;
 
 /** Never rejects: a server whose version is not known can be routed to. */
 async function readVersion(
@@ -194,9 +204,10 @@ async function readVersion(
     return await withReadTimeout(timeoutMilliseconds, signal, async (deadline) => {
       const document = await getJson(documents, '/version', deadline);
       if (document === undefined) return { version: undefined };
-      const { gitVersion } = checkedDocument(versionInfo, '/version', document);
+      const info = checkedDocument(versionInfo, '/version', document);
+      const { gitVersion } = info;
       const result = v.safeParse(shortText, gitVersion);
-      if (result.success) return { version: gitVersion };
+      if (result.success) return { version: gitVersion, emulates: emulatedVersion(info) };
       return { version: undefined, versionIssue: `gitVersion of /version ${result.issues[0].message}` };
     });
   } catch {

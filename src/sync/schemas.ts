@@ -1,7 +1,8 @@
 import { groupVersionString, storageVersionName } from '../apimachinery/group-version.ts';
-import { minorVersion } from '../apimachinery/server-version.ts';
+import { areSeveralVersions, countedVersionOf } from '../apimachinery/server-version.ts';
 import { type Clock, createTimeSlice, type TimeSlice } from '../runtime/time.ts';
 import type { ServedSet, Snapshot } from '../snapshot/format/schema.ts';
+import { versionPartsOf } from './counted-version.ts';
 import { createDocumentCache, type DocumentState } from './document-cache.ts';
 import { schemaDigests } from './schema-digests.ts';
 import { jsonType, parseJson, ReadError, type ServerDocuments, withoutQuery } from './server-documents.ts';
@@ -21,7 +22,7 @@ type ServerSchemas = NonNullable<ServedSet['schemas']>;
 
 interface SchemaReaderOptions {
   readonly clock: Pick<Clock, 'monotonic' | 'random'>;
-  /** Compare also while all servers have one minor version. Default false. */
+  /** Compare also while all servers are of one version. Default false. */
   readonly always?: boolean | undefined;
   /** The snapshot of an earlier run: what it has of documents is not read again. */
   readonly previous?: Snapshot | undefined;
@@ -35,6 +36,8 @@ export interface SchemasRequest {
   readonly previous: Snapshot | undefined;
   /** Group versions that belong to no single server (`sharedGroupVersions`). */
   readonly shared: ReadonlySet<string>;
+  /** Those that belong to no single server, or once did not. Default: `shared`. */
+  readonly everShared?: ReadonlySet<string> | undefined;
   readonly waits: boolean;
   readonly signal: AbortSignal;
 }
@@ -42,7 +45,7 @@ export interface SchemasRequest {
 export interface ComparedSchemas {
   /**
    * By server ID, without servers whose schemas are not known (yet). `undefined` if there is nothing to compare: all
-   * servers have one minor version.
+   * servers are of one version.
    */
   readonly byServer: ReadonlyMap<string, ServerSchemas> | undefined;
   /** Resolves when more is known; `undefined` while no document is being read for the first time. */
@@ -62,7 +65,7 @@ interface SchemaDocument {
   readonly server: ServerDocuments | undefined;
 }
 
-/** Reads the schemas of what servers serve, while they have several minor versions. */
+/** Reads the schemas of what servers serve, while they are of several versions. */
 export function createSchemaReader(options: SchemaReaderOptions) {
   const { clock, always = false } = options;
   const documents = createDocumentCache<Digests>({
@@ -81,13 +84,17 @@ export function createSchemaReader(options: SchemaReaderOptions) {
       early = new Map<string, SuccessfulReading>(),
       previous,
       shared,
+      everShared = shared,
       waits,
       signal,
     }: SchemasRequest): Promise<ComparedSchemas> {
-      const versions = servers.map(({ id }) => versionOf(readings.get(id), previous, id));
-      const coming = servers.map(({ id }) => versionOf(early.get(id), undefined, id));
-      const areSeveral = (all: readonly (string | undefined)[]) =>
-        always || new Set(all.map(minorVersion).filter((minor) => minor !== undefined)).size > 1;
+      const versions = await Promise.all(
+        servers.map(({ id }) => versionOf(readings.get(id), lastKnown(previous, id), everShared)),
+      );
+      const coming = await Promise.all(
+        [...early.values()].map((each) => versionOf(each, undefined, everShared)),
+      );
+      const areSeveral = (all: readonly (string | undefined)[]) => always || areSeveralVersions(all);
       if (!areSeveral([...versions, ...coming])) {
         documents.clear();
         digested = new Map();
@@ -224,7 +231,7 @@ function warningOf(
   const reasons = [...states.values()].flatMap((state) => (state.kind === 'failed' ? [state.reason] : []));
   if (reasons.length === 0) return undefined;
   const share = `${reasons.length} of ${documents.length}`;
-  return `${share} OpenAPI v3 documents of server ${id} cannot be read, so their resources count as different from those of other minor versions: ${reasons[0]}`;
+  return `${share} OpenAPI v3 documents of server ${id} cannot be read, so their resources count as different from those of other versions: ${reasons[0]}`;
 }
 
 /** The documents of a snapshot, without those that it has only in part. */
@@ -271,12 +278,13 @@ function hashedDocumentsIn(paths: ServedSet['openapiV3']): ReadonlyMap<string, s
   return new Map([...documentsIn(paths)].filter(([, url]) => /[?&]hash=\w/.test(url)));
 }
 
-function versionOf(
+async function versionOf(
   reading: ServerReading | undefined,
-  previous: Snapshot | undefined,
-  id: string,
-): string | undefined {
-  return (reading?.ok === true ? reading.version : undefined) ?? lastKnown(previous, id)?.server.version;
+  known: LastKnownServer | undefined,
+  everShared: ReadonlySet<string>,
+): Promise<string | undefined> {
+  const parts = reading?.ok === true ? await versionPartsOf(reading, everShared) : known?.server;
+  return parts && countedVersionOf(parts.version === undefined ? (known?.server ?? {}) : parts);
 }
 
 /** For all documents of one round together, milliseconds: nothing waits for them but a single round. */

@@ -1,5 +1,6 @@
 import { backOffDelay, type Clock, createLimiter, waitAtMost } from '../runtime/time.ts';
 import type { Snapshot } from '../snapshot/format/schema.ts';
+import { createFeatureGateReader, type FeatureGateReader } from './feature-gates.ts';
 import { readServer } from './read-server.ts';
 import { withReadTimeout } from './server-documents.ts';
 import { createStorageVersionHashReader, type StorageVersionHashReader } from './storage-versions.ts';
@@ -32,6 +33,7 @@ interface ReaderState {
   /** Those of the last successful reading, at first of an earlier run. */
   knownGroupVersions: readonly string[];
   readonly hashReader: StorageVersionHashReader;
+  readonly gateReader: FeatureGateReader;
   /** By the monotonic clock, so that a clock that is set back delays no read. */
   dueAt: number;
   /** It was lost, or another process runs it, and it has not been read since. */
@@ -82,6 +84,7 @@ export function createServerReaders(options: ServerReadersOptions) {
       failures: 0,
       knownGroupVersions: groupVersionsOf(previous?.set ?? {}),
       hashReader: createStorageVersionHashReader(clock, previous, timing),
+      gateReader: createFeatureGateReader(),
       dueAt: -Infinity,
       lost: undefined,
       notReadyAt: undefined,
@@ -124,8 +127,8 @@ export function createServerReaders(options: ServerReadersOptions) {
   }
 
   function readDocuments(state: ReaderState, signal: AbortSignal): Promise<ServerReading> {
-    const { server, knownGroupVersions, hashReader } = state;
-    return readServer(server.documents, { signal, timing, knownGroupVersions, hashReader });
+    const { server, knownGroupVersions, hashReader, gateReader } = state;
+    return readServer(server.documents, { signal, timing, knownGroupVersions, hashReader, gateReader });
   }
 
   /**
@@ -175,6 +178,7 @@ export function createServerReaders(options: ServerReadersOptions) {
       const isOtherProcess = before?.ok === true && before.version !== reading.version;
       if (state.lost === undefined && isOtherProcess) {
         state.start = { lostAt: notReadyAt ?? askedAt, notReadyAt, readyAt: clock.now() };
+        state.gateReader.outdate();
       }
       const knownGroupVersions = groupVersionsOf(reading.set);
       const dueAt = clock.monotonic();
@@ -185,6 +189,7 @@ export function createServerReaders(options: ServerReadersOptions) {
     if (state.lost === undefined) Object.assign(state, { lost: lostNow(false), start: undefined });
     // A server may come back as another process.
     state.hashReader.outdate();
+    if (state.failures === 0) state.gateReader.outdate();
     state.failures += 1;
     state.dueAt = clock.monotonic() + backOffDelay(timing.readBackOff, state.failures, clock.random());
   }

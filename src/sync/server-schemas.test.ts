@@ -228,7 +228,7 @@ test('a document that cannot be read is a warning, its resources are unknown, an
   assert.deepEqual(
     warnings.filter((warning) => warning.includes('OpenAPI')),
     [
-      '1 of 2 OpenAPI v3 documents of server b cannot be read, so their resources count as different from those of other minor versions: connection refused',
+      '1 of 2 OpenAPI v3 documents of server b cannot be read, so their resources count as different from those of other versions: connection refused',
     ],
   );
   assert.deepEqual(Object.keys(cluster.schemas()['b'] ?? {}), ['batch.things']);

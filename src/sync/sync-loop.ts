@@ -50,6 +50,8 @@ export function createRoundContext(parts: SyncParts) {
   return {
     options,
     readers: createServerReaders(options),
+    /** Group versions that once were those of custom resources or extension APIs. */
+    everShared: new Set<string>(),
     schemas: createSchemaReader({
       clock: options.clock,
       always: options.alwaysReadsSchemas,
@@ -359,15 +361,19 @@ export async function runRound(
   const { servers, objects: clusterObjects } = view;
   readers.follow(servers);
   const readings = await readers.round(signal, longestWait);
+  const shared = sharedGroupVersions(
+    clusterObjects.apiServices ?? previous?.apiServices ?? [],
+    clusterObjects.customResourceGroups ?? previous?.customResourceGroups ?? [],
+  );
+  const { everShared } = context;
+  for (const groupVersion of shared) everShared.add(groupVersion);
   const schemas = await context.schemas.read({
     servers,
     readings,
     early: readers.early(),
     previous,
-    shared: sharedGroupVersions(
-      clusterObjects.apiServices ?? previous?.apiServices ?? [],
-      clusterObjects.customResourceGroups ?? previous?.customResourceGroups ?? [],
-    ),
+    shared,
+    everShared,
     waits: waitsForSchemas,
     signal,
   });
@@ -379,6 +385,7 @@ export async function runRound(
     unread: readers.unread(),
     starts: readers.starts(),
     clusterObjects,
+    everShared,
     advertised: advertised?.addresses,
     schemas: schemas.byServer,
     previous,

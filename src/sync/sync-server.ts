@@ -54,6 +54,10 @@ export interface SuccessfulReading {
   readonly openApi: OpenApiReading;
   /** `gitVersion` of `/version`; `undefined` when it could not be read. */
   readonly version: string | undefined;
+  /** The minor version that it behaves like, where that is another one than its own. */
+  readonly emulates?: string | undefined;
+  /** A digest of which feature gates are on; `undefined` where that is not known. */
+  readonly featureGates?: string | undefined;
   /** Why `/version` was read and its version does not count. */
   readonly versionIssue?: string | undefined;
 }

@@ -1,4 +1,4 @@
-import { minorVersion } from '../apimachinery/server-version.ts';
+import { areSeveralVersions, countedVersionOf, mayBeOneVersion } from '../apimachinery/server-version.ts';
 import { versionSettlesFor } from '../routing/preferred-version.ts';
 import { parseRfc3339 } from '../runtime/time.ts';
 import { addressOf } from '../snapshot/addresses/addresses.ts';
@@ -50,8 +50,8 @@ export function versionChanges(
   const after = new Map(servers.map((server) => [server.id, server]));
   const added = servers.filter(({ id }) => !before.has(id));
   const changes = [...new Set([...before.keys(), ...after.keys()])].sort().flatMap((id) => {
-    const [from, to] = [before.get(id), after.get(id)].map((server) => minorVersion(server?.version));
-    if (from === to) return [];
+    const [from, to] = [before.get(id), after.get(id)].map((server) => server && countedVersionOf(server));
+    if (mayBeOneVersion(from, to)) return [];
     // One that another has replaced leaves when that one comes.
     const by = after.has(id) ? id : (added.find((server) => isAt(server, before.get(id)))?.id ?? id);
     const span = after.has(by) ? spanOf(acquired.get(by), startOf(by), now) : { at: now + countsAfter };
@@ -65,12 +65,8 @@ export function versionChanges(
     ];
   });
   const all = [...kept, ...changes.filter(({ at }) => now < Date.parse(at) + keptFor)];
-  const minors = new Set([
-    ...all.flatMap(({ from, to }) => [from, to]),
-    ...servers.map(({ version }) => minorVersion(version)),
-  ]);
-  minors.delete(undefined);
-  return minors.size > 1 ? all : [];
+  const versions = [...all.flatMap(({ from, to }) => [from, to]), ...servers.map(countedVersionOf)];
+  return areSeveralVersions(versions) ? all : [];
 }
 
 type Start = SeenStart & { readonly notReadyAt: number };

@@ -6,8 +6,11 @@ import { basename, join } from 'node:path';
 export interface ApiServerBinary {
   /** `1.33`: how it is called in names and messages. */
   readonly version: string;
+  /** Half a version more for one that was started with other flags, and knows more by them. */
   readonly minor: number;
   readonly path: string;
+  /** That it is started with, beside those that every server has. Default: none. */
+  readonly flags?: readonly string[];
 }
 
 /** The binaries that a live cluster is made of. */

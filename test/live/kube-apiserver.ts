@@ -118,6 +118,7 @@ function apiServerArguments(options: KubeApiServerOptions, binary: ApiServerBina
     // The endpoints of default/kubernetes may not hold loopback addresses: nothing could be written there.
     ...(options.hasEndpoint ? [] : ['--endpoint-reconciler-type=none']),
     ...options.flagsFor(binary),
+    ...(binary.flags ?? []),
   ];
 }
 

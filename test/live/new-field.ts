@@ -71,10 +71,13 @@ const alphaAutoscaler: NewField = {
   flags: ['--feature-gates=HPAConfigurableTolerance=true'],
 };
 
+/** By a feature gate alone: servers of one version, of which some were started with it. */
+const gatedDriver: NewField = { ...csiDriver, since: 36.5, flags: [] };
+
 /** A field that tells these versions apart; `undefined` where none is known that does. */
 export function newFieldOf(all: readonly Pick<ApiServerBinary, 'minor'>[]): NewField | undefined {
   const minors = all.map(({ minor }) => minor);
-  return [autoscaler, csiDriver, alphaAutoscaler].find(
+  return [autoscaler, csiDriver, gatedDriver, alphaAutoscaler].find(
     ({ since }) => Math.max(...minors) >= since && Math.min(...minors) < since,
   );
 }

@@ -40,14 +40,15 @@ const alphaOfNewer: Readonly<Record<number, readonly string[]>> = { 35: workload
  */
 export function versionSkewFlags(
   { minor }: Pick<ApiServerBinary, 'minor'>,
-  all: readonly Pick<ApiServerBinary, 'minor'>[],
+  all: readonly Pick<ApiServerBinary, 'minor' | 'flags'>[],
 ): readonly string[] {
   const minors = all.map((binary) => binary.minor);
   const newest = Math.max(...minors);
   const field = newFieldOf(all);
   const fieldFlags = field !== undefined && minor >= field.since ? field.flags : [];
   if (newest - Math.min(...minors) <= 1) {
-    const isAlone = minors.every((each) => each === minor);
+    // Where flags make the difference, they are all of it.
+    const isAlone = minors.every((each) => each === minor) || all.some((each) => each.flags !== undefined);
     const alpha = minor < newest ? alphaOfOlder : alphaOfNewer;
     return [...(isAlone ? [] : (alpha[minor] ?? [])), ...fieldFlags];
   }

@@ -50,7 +50,16 @@ const roles: readonly Role[] = [
     ...reader,
     rules: [
       {
-        nonResourceURLs: ['/api', '/api/*', '/apis', '/apis/*', '/openapi/v3', '/openapi/v3/*', '/version'],
+        nonResourceURLs: [
+          '/api',
+          '/api/*',
+          '/apis',
+          '/apis/*',
+          '/openapi/v3',
+          '/openapi/v3/*',
+          '/version',
+          '/metrics',
+        ],
         verbs: ['get'],
       },
       watched('apiregistration.k8s.io', 'apiservices'),

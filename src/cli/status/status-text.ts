@@ -5,6 +5,7 @@ import {
   displayName,
   type Hostnames,
   hostnamesOf,
+  peculiarityOf,
   shortVersion,
   withDisplayNames,
 } from '../../dashboard/wording/display-names.ts';
@@ -147,11 +148,13 @@ function serverRows(
 ): readonly (readonly Segment[])[] {
   const nameOf = (id: string): string => displayName(id, hostnames);
   const sorted = [...servers].sort((left, right) => compareNames(nameOf(left.id), nameOf(right.id)));
-  const rows = sorted.map(({ id, local, address, version, stale, departedAt, health }) => {
+  const rows = sorted.map((server) => {
+    const { id, local, address, version, stale, departedAt, health } = server;
     const since = health.since === null ? '' : ` ${durationText(now - Date.parse(health.since))}`;
     const departed = departedAt === null ? '' : `departed ${durationText(now - Date.parse(departedAt))} ago`;
     const marks = [
       local ? 'local' : '',
+      peculiarityOf(server),
       address === null && departed === '' ? 'no address' : '',
       departed === '' && stale ? 'stale' : departed,
     ]

@@ -1,4 +1,4 @@
-import { compareServerVersions } from '../../apimachinery/server-version.ts';
+import { compareServerVersions, minorVersion } from '../../apimachinery/server-version.ts';
 import type { RouterStatus } from '../../own-paths/status/status-schema.ts';
 
 /** Host names of servers by ID, where the snapshot has them. */
@@ -23,6 +23,11 @@ const longestVersion = 160;
 
 export function shortVersion(version: string): string {
   return version.length > longestVersion ? `${version.slice(0, longestVersion - 1)}…` : version;
+}
+
+/** What its version does not say of a server: `1.36 emulating 1.35`; empty for nearly every one. */
+export function peculiarityOf({ version, countedAs }: RouterStatus['servers'][number]): string {
+  return countedAs == null || countedAs === minorVersion(version ?? undefined) ? '' : countedAs;
 }
 
 /** Shades of one colour, from faint to strong (colours.css). */

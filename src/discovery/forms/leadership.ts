@@ -4,11 +4,13 @@ interface Candidate {
   readonly id: string;
   /** Kubernetes version, for example `v1.34.0-alpha.1+6f1a`; `undefined` when unknown. */
   readonly version?: string | undefined;
+  /** What it is counted as (`RoutingServer.minor`). Default: the minor version of `version`. */
+  readonly minor?: string | undefined;
 }
 
 /**
  * Which server's words are taken where servers describe the same thing differently, for
- * `Array.prototype.sort`: those of the leading minor version first, where there is one, then the newest Kubernetes
+ * `Array.prototype.sort`: those of the leading version first, where there is one, then the newest Kubernetes
  * version, then the lower server ID.
  *
  * Upstream lets the lowest server ID lead the merge; its design speaks of the local server. Neither will do
@@ -27,6 +29,9 @@ export function compareLeadership(left: Candidate, right: Candidate, leadingMino
   );
 }
 
-function leads({ version }: Candidate, leadingMinor: string | undefined): boolean {
-  return leadingMinor !== undefined && minorVersion(version) === leadingMinor;
+function leads(
+  { version, minor = minorVersion(version) }: Candidate,
+  leadingMinor: string | undefined,
+): boolean {
+  return leadingMinor !== undefined && minor === leadingMinor;
 }

@@ -1,4 +1,4 @@
-import { compareServerVersions, minorVersion } from '../../apimachinery/server-version.ts';
+import { compareCountedVersions, compareServerVersions } from '../../apimachinery/server-version.ts';
 import type { HealthChange } from '../../health/server-health.ts';
 import { serversOf } from '../../routing/decide.ts';
 import type { DecisionReason } from '../../routing/decision.ts';
@@ -184,7 +184,7 @@ function partlyServed(use: ResourceUse, table: RoutingTable | undefined): readon
           ? true
           : newest === undefined
             ? null
-            : !servedBy.servers.some((server) => minorVersion(server.version) === newest),
+            : !servedBy.servers.some(({ minor }) => compareCountedVersions(minor, newest) === 0),
       requests,
       lastSeen: new Date(lastSeen).toISOString(),
       userAgents: clients(use.userAgents),
@@ -196,13 +196,10 @@ function partlyServed(use: ResourceUse, table: RoutingTable | undefined): readon
 }
 
 /** `undefined` while all servers whose version is known are of one. */
-function newestMinor({ servers }: RoutingTable): string | undefined {
-  const minors = new Set(servers.map(({ version }) => minorVersion(version)));
-  minors.delete(undefined);
-  if (minors.size < 2) return undefined;
-  return minorVersion(
-    [...servers].sort((one, other) => compareServerVersions(one.version, other.version)).at(-1)?.version,
-  );
+function newestMinor({ comparison }: RoutingTable): string | undefined {
+  return comparison !== undefined && compareCountedVersions(comparison.newest, comparison.oldest) > 0
+    ? comparison.newest
+    : undefined;
 }
 
 function clients(used: ResourceUse['userAgents']): readonly Client[] {

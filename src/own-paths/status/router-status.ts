@@ -67,13 +67,14 @@ export function routerStatus(
     undecodable: undecodableResources(undecodable),
     snapshot: table === undefined ? null : snapshotState(table, now),
     embeddedSync: reading === undefined ? null : embeddedSyncState(reading),
-    servers: (table?.servers ?? []).map(({ id, origin, addressSource, version, stale }) => ({
+    servers: (table?.servers ?? []).map(({ id, origin, addressSource, version, minor, stale }) => ({
       id,
       hostname: listed.get(id)?.hostname ?? null,
       local: id === serverId,
       address: origin?.replace('https://', '') ?? null,
       addressSource: addressSource ?? null,
       version: version ?? null,
+      countedAs: minor ?? null,
       serves: listed.get(id)?.serves ?? null,
       stale,
       departedAt: listed.get(id)?.departedAt ?? null,
@@ -337,14 +338,19 @@ export function countDiffering(served: RouterStatus['served']): number {
   return (served?.differing ?? []).reduce((count, { rows }) => count + rows.length, 0);
 }
 
+/** What it is counted as; `undefined` where its version is not known. */
+export function countedVersion({ version, countedAs }: ListedServer): string | undefined {
+  return countedAs ?? minorVersion(version ?? undefined);
+}
+
 /**
- * The minor version that responds where servers of several versions differ: `preferred`, or while no server of it is
+ * The version that responds where servers of several versions differ: `preferred`, or while no server of it is
  * usable, the next that has one (`ServedBy.byPreference`). `unknown`: that of a server of unknown version. `undefined`:
  * no server is usable. Pure.
  */
 export function respondingVersion(preferred: string, servers: readonly ListedServer[]): string | undefined {
-  const minors = servers.filter(isUsable).map(({ version }) => minorVersion(version ?? undefined));
-  if (minors.length === 0) return undefined;
-  const [first = 'unknown'] = minors.toSorted((left, right) => comparePreference(left, right, preferred));
+  const versions = servers.filter(isUsable).map(countedVersion);
+  if (versions.length === 0) return undefined;
+  const [first = 'unknown'] = versions.toSorted((left, right) => comparePreference(left, right, preferred));
   return first;
 }

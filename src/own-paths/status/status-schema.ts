@@ -96,6 +96,11 @@ const routerStatus = open({
       /** Who says so (`RoutingServer.addressSource`). */
       addressSource: v.nullable(v.string()),
       version: v.nullable(v.string()),
+      /**
+       * By what it does: `1.36`, `1.36 emulating 1.35`, or `1.36, feature gates 1f0c77aa` where servers of one version differ.
+       * Left out by earlier routers.
+       */
+      countedAs: v.optional(v.nullable(v.string())),
       /** Servers with the same one serve the same: the key of `servedSets` in the snapshot. */
       serves: v.nullable(v.string()),
       /** The sync job could not read it lately; what it serves is the last that is known. */

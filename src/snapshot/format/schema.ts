@@ -7,6 +7,7 @@ import {
   isSubresourceName,
   isVisibleAscii,
 } from '../../apimachinery/names.ts';
+import { countedVersionPattern } from '../../apimachinery/server-version.ts';
 import { storageVersionHashPattern } from '../../apimachinery/storage-version-hash.ts';
 import { sha256DigestPattern } from '../../runtime/bytes.ts';
 import { parseRfc3339 } from '../../runtime/time.ts';
@@ -90,13 +91,21 @@ const minorVersionText = textThat(
   'a minor version such as 1.36',
 );
 
+const countedVersion = textThat(
+  (value) => countedVersionPattern.test(value),
+  'a version such as 1.36 or 1.36 emulating 1.35',
+);
+
+/** Of what a server was started with. */
+const shortDigest = textThat((value) => /^[0-9a-f]{8}$/.test(value), 'eight hexadecimal digits');
+
 /** A server that has come, left, or changed its version, and from when on that counts for which version is preferred. */
 const versionChange = strict({
   server: dns1123Subdomain,
   /** Left out: it was not there, or of no known version. */
-  from: v.optional(minorVersionText),
+  from: v.optional(countedVersion),
   /** Left out: it is no longer there, or of no known version. */
-  to: v.optional(minorVersionText),
+  to: v.optional(countedVersion),
   at: timestamp,
   /** From then on another router may have changed already: what depends on the version waits. Left out: two seconds before `at`. */
   waitFrom: v.optional(timestamp),
@@ -150,6 +159,15 @@ export const server = v.pipe(
     serverName: v.optional(tlsName),
     /** As `/version` says, for example `v1.26.15`. */
     version: v.optional(shortText),
+    /** The minor version that it behaves like, where that is another one than its own (`--emulated-version`, KEP-4330). */
+    emulates: v.optional(minorVersionText),
+    /** Of its feature gates and whether they are on. Left out where they are not known. */
+    featureGates: v.optional(shortDigest),
+    /**
+     * Of the resources of Kubernetes' own groups that it serves, and of their documents' hashes in its OpenAPI v3 index.
+     * Left out where these are not known.
+     */
+    apis: v.optional(shortDigest),
     hostname: v.optional(shortText),
     /** Key into `servedSets`. */
     serves: shortText,

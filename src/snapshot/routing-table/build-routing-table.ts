@@ -1,5 +1,5 @@
 import { groupVersionString, storageVersionName } from '../../apimachinery/group-version.ts';
-import { minorVersion } from '../../apimachinery/server-version.ts';
+import { countedVersionOf, shortVersionNames } from '../../apimachinery/server-version.ts';
 import { parseRfc3339 } from '../../runtime/time.ts';
 import type { Snapshot, SnapshotServer } from '../format/schema.ts';
 import type {
@@ -42,8 +42,13 @@ export function buildRoutingTable(
   snapshot: Snapshot,
   notKnown: ReadonlyMap<string, MissingKnowledge> = notReadIn(snapshot),
 ): RoutingTable {
+  const { generation, createdAt, versionChanges = [] } = snapshot.metadata;
+  const nameOf = shortVersionNames([
+    ...snapshot.servers.map(countedVersionOf),
+    ...versionChanges.flatMap(({ from, to }) => [from, to]),
+  ]);
   const servers = Object.freeze(
-    snapshot.servers.map((server) => routingServer(server, notKnown.get(server.id))).sort(byId),
+    snapshot.servers.map((server) => routingServer(server, nameOf, notKnown.get(server.id))).sort(byId),
   );
   const serversById = new Map(servers.map((server) => [server.id, server]));
   if (serversById.size !== servers.length) throw new TypeError('Two servers of the snapshot have one ID.');
@@ -58,7 +63,11 @@ export function buildRoutingTable(
   );
   const customResources = new Set(snapshot.customResourceGroups.map(groupVersionOf));
 
-  const { generation, createdAt } = snapshot.metadata;
+  const changes = versionChanges.map(({ from, to, ...change }) => ({
+    ...change,
+    from: from && nameOf(from),
+    to: to && nameOf(to),
+  }));
   return Object.freeze<RoutingTable>({
     snapshot,
     generation,
@@ -67,7 +76,7 @@ export function buildRoutingTable(
     reachable: everyServer.reachable,
     everyServer,
     isEveryServerKnown: servers.every(({ missing }) => missing === undefined || missing === 'down'),
-    comparison: compareVersions(usedSets, snapshot.metadata.versionChanges),
+    comparison: compareVersions(usedSets, changes),
     server: (id) => serversById.get(id),
     resource: routesOf(usedSets),
     extension: (group, version) => extensions.get(groupVersionString(group, version)),
@@ -96,8 +105,13 @@ export function notReadIn({ servers }: Snapshot): ReadonlyMap<string, MissingKno
   return new Map(unread.map(({ id }) => [id, 'served-set']));
 }
 
-function routingServer(server: SnapshotServer, missing: MissingKnowledge | undefined): RoutingServer {
-  const { id, url, serverName, version, stale, departedAt, advertised } = server;
+function routingServer(
+  server: SnapshotServer,
+  nameOf: (version: string) => string,
+  missing: MissingKnowledge | undefined,
+): RoutingServer {
+  const { id, url, serverName, version, stale, departedAt, advertised, featureGates } = server;
+  const counted = countedVersionOf(server);
   const departed = departedAt !== undefined;
   const address = advertised?.address ?? server.address;
   const origin = address === undefined ? url : `https://${address}`;
@@ -109,7 +123,8 @@ function routingServer(server: SnapshotServer, missing: MissingKnowledge | undef
     ...(departed || addressSource === undefined ? {} : { addressSource }),
     serverName: serverName ?? defaultServerName,
     version,
-    minor: minorVersion(version),
+    minor: counted && nameOf(counted),
+    ...(featureGates === undefined ? {} : { featureGates }),
     stale: stale === true,
     departed,
     ...(missing === undefined ? {} : { missing }),

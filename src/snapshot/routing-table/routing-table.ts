@@ -16,8 +16,13 @@ export interface RoutingServer {
   readonly addressSource?: AddressSource | 'advertised' | undefined;
   readonly serverName: string;
   readonly version: string | undefined;
-  /** `1.36`; `undefined` when the version is not known. */
+  /**
+   * The version that it is counted as, by what it does: `1.36`, `1.36 emulating 1.35`, or where servers of one version differ
+   * `1.36, feature gates 1f0c77aa`. `undefined` when the version is not known.
+   */
   readonly minor: string | undefined;
+  /** A digest of them. Left out: not known. */
+  readonly featureGates?: string | undefined;
   readonly stale: boolean;
   /** It has left and may come back; `origin` is `undefined` meanwhile. */
   readonly departed: boolean;
@@ -33,15 +38,15 @@ export interface ServedBy {
   /** Those of `servers` that have an address and are known. */
   readonly reachable: readonly RoutingServer[];
   /**
-   * The same servers by minor version, in the order in which they are to serve requests where the versions differ and `preferred`
+   * The same servers by version, in the order in which they are to serve requests where the versions differ and `preferred`
    * is the one to be shown: it, then newer ones, the nearest first, then older ones, the nearest first; a server of
    * unknown version last. A newer version keeps every field of an older one, an older one may lose some.
-   * @param preferred a minor version such as `1.36`; it need not be among them
+   * @param preferred a version; it need not be among them
    */
   byPreference(preferred: string): readonly ServersOfVersion[];
 }
 
-/** Servers of one minor version; never none. */
+/** Servers of one version (`RoutingServer.minor`); never none. */
 export interface ServersOfVersion extends Pick<ServedBy, 'serverIds' | 'reachable'> {
   /** `undefined`: their version is not known. */
   readonly minor: string | undefined;
@@ -50,7 +55,7 @@ export interface ServersOfVersion extends Pick<ServedBy, 'serverIds' | 'reachabl
 /** Who serves a resource, and who serves its subresources. */
 export interface ResourceRoute extends ServedBy {
   /**
-   * Served by several minor versions that understand it differently (another schema, or another storage version), or whose
+   * Served by several versions that understand it differently (another schema, or another storage version), or whose
    * schemas are not compared yet.
    */
   readonly differs: boolean;
@@ -83,7 +88,7 @@ export interface RoutingTable {
   readonly everyServer: ServedBy;
   /** Whether what each server serves is known, be it nothing: else not to be served by any is not the same as not to exist. */
   readonly isEveryServerKnown: boolean;
-  /** `undefined` when all servers are of one minor version. */
+  /** `undefined` when all servers are of one version. */
   readonly comparison: VersionComparison | undefined;
   /**
    * The minor version that documents speak for where servers describe a thing differently (`ledByPreference`). Left out: the

@@ -1,4 +1,4 @@
-import { compareServerVersions } from '../../apimachinery/server-version.ts';
+import { compareCountedVersions, minorVersion } from '../../apimachinery/server-version.ts';
 import type { ServedSet, VersionChange } from '../format/schema.ts';
 import type {
   MinorVersions,
@@ -39,12 +39,12 @@ export function comparePreference(
   right: string | undefined,
   preferred: string,
 ): number {
-  const leftAge = compareServerVersions(left, preferred);
-  const rightAge = compareServerVersions(right, preferred);
-  const leftIsOlder = left === undefined || leftAge < 0;
-  const rightIsOlder = right === undefined || rightAge < 0;
+  // Of servers of one version with other feature gates, those of the preferred ones come first.
+  if ((left === preferred) !== (right === preferred)) return left === preferred ? -1 : 1;
+  const leftIsOlder = left === undefined || compareCountedVersions(left, preferred) < 0;
+  const rightIsOlder = right === undefined || compareCountedVersions(right, preferred) < 0;
   if (leftIsOlder !== rightIsOlder) return leftIsOlder ? 1 : -1;
-  return leftIsOlder ? compareServerVersions(right, left) : compareServerVersions(left, right);
+  return leftIsOlder ? compareCountedVersions(right, left) : compareCountedVersions(left, right);
 }
 
 function idsOf(servers: readonly RoutingServer[]): ReadonlySet<string> {
@@ -62,19 +62,34 @@ export interface ComparedServers {
 }
 
 /**
- * Whether servers of different minor versions understand a resource differently: another schema, or another version to
- * store it as. Not knowing is not agreeing: what is not known of one of them, or not yet, counts as another. Servers of one
- * minor version are one: they differ by what cannot be chosen, such as their flags.
+ * Whether servers of different versions understand a resource differently: another schema, another version to store it as, or
+ * another set of feature gates in the same program, of which no schema says what they drop. Not knowing is not agreeing: what
+ * is not known of one of them, or not yet, counts as another.
  * @param name `<group>.<resource>`
  */
 export function differs(compared: readonly ComparedServers[], name: string, version: string): boolean {
-  const minors = new Set<string | undefined>();
+  const versions = new Set<string | undefined>();
   const understandings = new Set<string | undefined>();
   for (const { set, servers } of compared) {
     understandings.add(understandingOf(set, name, version));
-    for (const { minor } of servers) minors.add(minor);
+    for (const { minor } of servers) versions.add(minor);
   }
-  return minors.size > 1 && (understandings.size > 1 || understandings.has(undefined));
+  if (versions.size < 2) return false;
+  return understandings.size > 1 || understandings.has(undefined) || featureGatesDiffer(compared);
+}
+
+/** Whether servers of one program were started with other feature gates. Each program has gates of its own anyway. */
+function featureGatesDiffer(compared: readonly ComparedServers[]): boolean {
+  const known = new Map<string | undefined, string>();
+  return compared
+    .flatMap(({ servers }) => servers)
+    .some(({ version, featureGates }) => {
+      if (featureGates === undefined) return false;
+      const minor = minorVersion(version);
+      const other = known.get(minor) ?? featureGates;
+      known.set(minor, other);
+      return other !== featureGates;
+    });
 }
 
 function understandingOf(
@@ -98,7 +113,7 @@ export function cannotDecode(compared: readonly ComparedServers[], name: string)
 /** Resources of `admissionregistration.k8s.io` whose objects say what may be written; webhooks are enforced by all. */
 const policyResource = /^admissionregistration\.k8s\.io\.[a-z]*polic(?:y|ies|ybindings)$/;
 
-/** @returns `undefined` when the servers are of one minor version. */
+/** @returns `undefined` when the servers are of one version */
 export function compareVersions(
   compared: readonly ComparedServers[],
   changes: readonly VersionChange[] = [],
@@ -108,28 +123,34 @@ export function compareVersions(
     if (minor !== undefined) counts.set(minor, (counts.get(minor) ?? 0) + 1);
   }
   const now = minorVersionsOf(counts);
-  if (now === undefined || now.newest === now.oldest) return undefined;
+  if (now === undefined || now.minors.length < 2) return undefined;
   const isComplete = compared.every(({ set }) => set.schemas !== undefined);
   return Object.freeze({
     ...now,
     before: Object.freeze(versionsBefore(counts, changes)),
     isComplete,
-    enforcementDiffers: !isComplete || enforcementDiffers(compared),
+    enforcementDiffers: !isComplete || enforcementDiffers(compared) || featureGatesDiffer(compared),
   });
 }
 
 /** @param counts minor version to the servers that have it; `undefined` where none has any */
 function minorVersionsOf(counts: ReadonlyMap<string, number>): MinorVersions | undefined {
-  const present = [...counts].filter(([, count]) => count > 0);
-  const newestFirst = present
-    .map(([minor]) => minor)
-    .sort((left, right) => compareServerVersions(right, left));
+  const countOf = (minor: string) => counts.get(minor) ?? 0;
+  const present = [...counts.keys()].filter((minor) => countOf(minor) > 0);
+  // Of one version with several sets of feature gates, nobody can say which are newer: those that most servers have go first.
+  const newestFirst = present.sort(
+    (left, right) =>
+      compareCountedVersions(right, left) || countOf(right) - countOf(left) || (left < right ? -1 : 1),
+  );
   const [newest] = newestFirst;
-  const oldest = newestFirst.at(-1);
-  if (newest === undefined || oldest === undefined) return undefined;
-  const most = Math.max(...present.map(([, count]) => count));
-  const majority = newestFirst.find((minor) => counts.get(minor) === most) ?? newest;
-  return { majority, newest, oldest, minors: Object.freeze(newestFirst) };
+  if (newest === undefined) return undefined;
+  const most = Math.max(...present.map(countOf));
+  return {
+    majority: newestFirst.find((minor) => countOf(minor) === most) ?? newest,
+    newest,
+    oldest: newestFirst.toSorted(compareCountedVersions)[0] ?? newest,
+    minors: Object.freeze(newestFirst),
+  };
 }
 
 /**

@@ -5,6 +5,7 @@ import { isDns1123Subdomain } from '../../apimachinery/names.ts';
 import { systemClock } from '../../runtime/time.ts';
 import { signingKeyOf } from '../../snapshot/signing/seal.ts';
 import { createClusterSource } from '../cluster-source.ts';
+import { gateLinesOf, metricsPath } from '../feature-gates.ts';
 import {
   ReadError,
   type ServerDocument,
@@ -38,7 +39,9 @@ export async function openRecording(folder: string): Promise<Recording> {
       const document = await get(path, accept, signal);
       await mkdir(into, { recursive: true, mode: 0o700 });
       // 0600, as for snapshots: it has addresses and versions of the control plane.
-      await writeFile(join(into, fileOf(path, document)), document.body, { mode: 0o600 });
+      // Of its metrics only what is read of them: the rest tells of the cluster's load and users.
+      const body = path === metricsPath ? gateLinesOf(document.body) : document.body;
+      await writeFile(join(into, fileOf(path, document)), body, { mode: 0o600 });
       return document;
     };
   };

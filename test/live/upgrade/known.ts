@@ -24,7 +24,7 @@ interface Status {
   readonly preferredVersion: { readonly minor: string | null };
   readonly servers: readonly {
     readonly id: string;
-    readonly version: string | null;
+    readonly countedAs: string | null;
     readonly stale: boolean;
   }[];
 }
@@ -36,13 +36,14 @@ interface Explanation {
 }
 
 /**
- * Asks a router until it knows that the server is of this version, and where requests go that only such servers serve.
- * @param path of what the version before did not serve; `undefined` while it is not known, or nothing is
+ * Asks a router until it counts the server as another version than before, and knows where requests go that only such servers
+ * serve.
+ * @param path of what the version before did not serve; `undefined` while it is not known, `null` where there is nothing
  */
 export async function untilKnown(
   { name, origin }: LiveRouter,
-  server: { readonly id: string; readonly version: string },
-  path: () => string | undefined,
+  server: { readonly id: string; readonly before: string | undefined },
+  path: () => string | null | undefined,
   credentials: TlsCredentials,
 ): Promise<KnownAt> {
   const agent = new Agent({ keepAlive: true });
@@ -53,10 +54,11 @@ export async function untilKnown(
     while (Date.now() < deadline) {
       if (version === undefined) {
         const known = (await ask<Status>('status'))?.servers.find(({ id }) => id === server.id);
-        if (known?.version?.startsWith(`v${server.version}.`) === true && !known.stale) version = Date.now();
+        if (known !== undefined && known.countedAs !== server.before && !known.stale) version = Date.now();
       }
       const asked = path();
-      if (version !== undefined && asked !== undefined) {
+      if (version !== undefined && asked === null) return { router: name, version, decision: version };
+      if (version !== undefined && asked != null) {
         const explained = await ask<Explanation>(`explain?url=${encodeURIComponent(asked)}`);
         const isLocal = explained?.decision === 'local' && explained.reason !== 'NotServedByAnyServer';
         if (isLocal || (explained?.candidates.length ?? 0) > 0)
@@ -70,7 +72,18 @@ export async function untilKnown(
   }
 }
 
-/** Follows which minor version a router prefers, and tells of each change. */
+/** As what a router counts a server. */
+export async function countedVersionAt(
+  { origin }: LiveRouter,
+  id: string,
+  credentials: TlsCredentials,
+): Promise<string | undefined> {
+  const agent = new Agent({ keepAlive: true });
+  const status = await askRouter<Status>(origin, 'status', credentials, agent).finally(() => agent.destroy());
+  return status?.servers.find((server) => server.id === id)?.countedAs ?? undefined;
+}
+
+/** Follows which version a router prefers, and tells of each change. */
 export function followPreferred(
   { name, origin }: LiveRouter,
   credentials: TlsCredentials,

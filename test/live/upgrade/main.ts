@@ -15,7 +15,7 @@ const { values } = parseArgs({
     stops: { type: 'string', default: stops.join(',') },
     /** Of all three servers at first. Default: the oldest that is given. */
     start: { type: 'string' },
-    /** `a=1.36,b=1.36,c=1.36`, which is the default with the newest that is given. */
+    /** `a=1.36,b=1.36,c=1.36`, which is the default with the newest that is given; flags behind it: `a=1.36@emulated-version=1.36`. */
     steps: { type: 'string' },
     times: { type: 'string', default: '1' },
     /** Between a server's return and the next one's end, and behind the last one's return. Milliseconds. */
@@ -41,6 +41,7 @@ async function runAll({ etcd, apiServers }: LiveAssets): Promise<void> {
   const steps = parseSteps(
     values.steps ?? ['a', 'b', 'c'].map((server) => `${server}=${newest.version}`).join(','),
     apiServers,
+    start,
   );
   for (let time = 1; time <= Number(values.times); time++) {
     for (const form of forms.filter((name) => values.forms.split(',').includes(name))) {
