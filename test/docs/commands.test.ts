@@ -86,7 +86,12 @@ const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as
 const flagsOfOthers: ReadonlySet<string> = new Set([
   // kube-apiserver
   ...['--anonymous-auth', '--authentication-kubeconfig', '--authorization-kubeconfig'],
-  ...['--endpoint-reconciler-type', '--runtime-config', '--service-account-extend-token-expiration'],
+  ...[
+    '--emulated-version',
+    '--endpoint-reconciler-type',
+    '--runtime-config',
+    '--service-account-extend-token-expiration',
+  ],
   // helm
   '--take-ownership',
   // kubeadm, Node.js, h2load, workerd
