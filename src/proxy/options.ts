@@ -16,6 +16,11 @@ import { ServerLoad } from './server-choice.ts';
 export interface RoutingTableSource {
   /** The table in force, or `undefined` while there has been no snapshot. */
   current(): RoutingTable | undefined;
+  /**
+   * When it was last found that `current` is the newest there is, milliseconds of a monotonic clock (`performance.now`);
+   * `undefined`: never. Left out by sources that are told of each change.
+   */
+  confirmedAt?(): number | undefined;
 }
 
 export interface MixedVersionProxyOptions {

@@ -11,6 +11,8 @@ export interface SnapshotConfiguration {
   readonly addressPolicy: AddressPolicy;
   /** `undefined`: each isolate keeps its own. */
   readonly object: DurableObjectNamespace | undefined;
+  /** Of the object in it. Another name is another object, which is empty. */
+  readonly objectName: string;
   /** Sealed; what an isolate begins with. */
   readonly initial: string | undefined;
   readonly preferredVersion: PreferredVersion;

@@ -81,11 +81,12 @@ function readLocal(reader: EnvironmentReader, isGateway: boolean): WorkerConfigu
 async function readSnapshot(reader: EnvironmentReader): Promise<SnapshotConfiguration | undefined> {
   const keys = await readSnapshotKeys(reader);
   const object = reader.read('SNAPSHOT_OBJECT', binding<DurableObjectNamespace>('idFromName', 'get'));
+  const objectName = reader.read('SNAPSHOT_OBJECT_NAME', text) ?? 'snapshot';
   const addressPolicy = readAddressPolicy(reader);
   const initial = reader.read('SNAPSHOT', text);
   const version = reader.read('PREFERRED_VERSION', preferredVersion) ?? defaultPreferredVersion;
   if (keys === undefined || addressPolicy === undefined) return undefined;
-  return { keys, addressPolicy, object, initial, preferredVersion: version };
+  return { keys, addressPolicy, object, objectName, initial, preferredVersion: version };
 }
 
 async function readSnapshotKeys(reader: EnvironmentReader): Promise<PinnedKeySet | undefined> {

@@ -3,9 +3,12 @@ import { test } from 'node:test';
 import { at, keys, minute, noon, sealed } from '../../../test/support/snapshot-receiver.ts';
 import { silentLogger } from '../../runtime/logger.ts';
 import { createAddressPolicy } from '../../snapshot/addresses/address-policy.ts';
-import type { SnapshotReceiverOptions } from '../../snapshot/receiving/receiver.ts';
 import { StoreChangedError } from '../../snapshot/receiving/snapshot-store.ts';
-import { type SharedSnapshotStore, SharingReceiver } from './snapshot-keeping.ts';
+import {
+  type SharedSnapshotStore,
+  SharingReceiver,
+  type SharingReceiverOptions,
+} from './snapshot-keeping.ts';
 
 /** What receivers share. Writing over what one does not know fails, as with a Durable Object. */
 function sharedPlace() {
@@ -39,7 +42,7 @@ function sharedPlace() {
   return { place, open };
 }
 
-function receiverOn(store: SharedSnapshotStore, told: Partial<Omit<SnapshotReceiverOptions, 'store'>> = {}) {
+function receiverOn(store: SharedSnapshotStore, told: Partial<Omit<SharingReceiverOptions, 'store'>> = {}) {
   return new SharingReceiver({
     keys: () => keys,
     addressPolicy: createAddressPolicy(),
@@ -136,3 +139,28 @@ for (const [interruptions, ending] of [
     assert.equal(warnings.length, ending === 'accepted' ? 0 : 1);
   });
 }
+
+test('what is held counts as confirmed since the look began that found nothing newer, and not by one that failed', async () => {
+  const { place, open } = sharedPlace();
+  let now = 100;
+  const store = open();
+  const receiver = receiverOn(
+    {
+      ...store,
+      async changed() {
+        now += 50;
+        return store.changed();
+      },
+    },
+    { monotonicClock: () => now },
+  );
+  assert.equal(receiver.confirmedAt(), undefined);
+  await receiver.catchUp();
+  assert.equal(receiver.confirmedAt(), 100);
+  place.away = true;
+  await assert.rejects(receiver.catchUp());
+  assert.equal(receiver.confirmedAt(), 100);
+  place.away = false;
+  await receiver.accept(await sealed(3));
+  assert.equal(receiver.confirmedAt(), 200);
+});

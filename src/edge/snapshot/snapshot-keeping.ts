@@ -1,3 +1,4 @@
+import { isRead } from '../../request/inbound.ts';
 import { readText } from '../../runtime/bytes.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import { withDeadline } from '../../runtime/time.ts';
@@ -13,7 +14,7 @@ import {
   type SnapshotStore,
   StoreChangedError,
 } from '../../snapshot/receiving/snapshot-store.ts';
-import { isOld } from '../../snapshot/routing-table/routing-table.ts';
+import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import type { SnapshotConfiguration } from '../configuration/configuration.ts';
 import type { DurableObjectNamespace, WaitUntil } from '../platform/bindings.ts';
 
@@ -46,13 +47,26 @@ function withinStoreTimeout<Result>(what: string, work: Promise<Result>): Promis
 
 const attempts = 5;
 
+export interface SharingReceiverOptions extends SnapshotReceiverOptions {
+  readonly store: SharedSnapshotStore;
+  /** Milliseconds. Default `performance.now`. */
+  readonly monotonicClock?: () => number;
+}
+
 /** Before it takes a push it reads what the others have stored, which passes the same checks. */
 export class SharingReceiver extends SnapshotReceiver {
   readonly #store: SharedSnapshotStore;
+  readonly #monotonicClock: () => number;
+  #confirmedAt: number | undefined;
 
-  constructor(options: SnapshotReceiverOptions & { readonly store: SharedSnapshotStore }) {
+  constructor(options: SharingReceiverOptions) {
     super(options);
     this.#store = options.store;
+    this.#monotonicClock = options.monotonicClock ?? (() => performance.now());
+  }
+
+  confirmedAt(): number | undefined {
+    return this.#confirmedAt;
   }
 
   override accept(jws: string): Promise<Acceptance> {
@@ -61,11 +75,14 @@ export class SharingReceiver extends SnapshotReceiver {
 
   /** @throws when the store cannot be read */
   async catchUp(): Promise<void> {
+    const begunAt = this.#monotonicClock();
     const change = await this.#store.changed();
-    if (change === undefined) return;
-    if (change.stored !== undefined) await this.adopt(change.stored);
-    // Also when it was refused: an unusable snapshot may be replaced, and is not read again.
-    this.#store.takeNoteOf(change.tag);
+    if (change !== undefined) {
+      if (change.stored !== undefined) await this.adopt(change.stored);
+      // Also when it was refused: an unusable snapshot may be replaced, and is not read again.
+      this.#store.takeNoteOf(change.tag);
+    }
+    this.#confirmedAt = Math.max(begunAt, this.#confirmedAt ?? begunAt);
   }
 
   async #knowingTheOthers(take: () => Promise<Acceptance>): Promise<Acceptance> {
@@ -90,12 +107,12 @@ export class SharingReceiver extends SnapshotReceiver {
 const url = 'https://snapshot-object/';
 const nothingStored = '';
 
-function createDurableObjectStore(namespace: DurableObjectNamespace): SharedSnapshotStore {
+function createDurableObjectStore(namespace: DurableObjectNamespace, name: string): SharedSnapshotStore {
   let knownTag = nothingStored;
 
   const ask = (init: RequestInit): Promise<Response> => {
     // A new stub each time: one that has met an error stays broken (developers.cloudflare.com/durable-objects).
-    const stub = namespace.get(namespace.idFromName('snapshot'));
+    const stub = namespace.get(namespace.idFromName(name));
     const signal = AbortSignal.timeout(storeTimeout);
     return withinStoreTimeout('the Durable Object', stub.fetch(url, { ...init, signal }));
   };
@@ -135,10 +152,10 @@ function createDurableObjectStore(namespace: DurableObjectNamespace): SharedSnap
 }
 
 export async function createSnapshotKeeping(
-  { keys, addressPolicy, object, initial }: SnapshotConfiguration,
+  { keys, addressPolicy, object, objectName, initial }: SnapshotConfiguration,
   logger: Logger,
 ) {
-  const store = object === undefined ? createIsolateStore() : createDurableObjectStore(object);
+  const store = object === undefined ? createIsolateStore() : createDurableObjectStore(object, objectName);
   const receiver = new SharingReceiver({ keys: () => keys, addressPolicy, store, logger });
   if (initial !== undefined) await receiver.adopt(initial.trim());
   return { receiver, beforeRequest: createSnapshotRefresh(receiver, logger) };
@@ -148,35 +165,51 @@ function createIsolateStore(): SharedSnapshotStore {
   return { ...createMemorySnapshotStore(), changed: async () => undefined, takeNoteOf() {} };
 }
 
-/** Milliseconds between two looks at the store: with the look itself, a change is in use within 2 s. */
-const interval = 1_000;
+/** How old an isolate's knowledge may be, milliseconds since a look at the store found nothing newer, or what is used now. */
+interface Bounds {
+  /** From then on a look is begun behind a request. */
+  readonly lookAt: number;
+  /** From then on a request waits for a look of its own. */
+  readonly waitAt: number;
+}
+
+/** Less than `versionSettlesFor`: no isolate still sends to the version of before when others send to the next one. */
+const whereVersionsMatter: Bounds = { lookAt: 1_000, waitAt: 1_500 };
+/** One object serves all isolates everywhere: where nothing is to differ it is asked less often. */
+const elsewhere: Bounds = { lookAt: 5_000, waitAt: 10_000 };
+/** For so long nobody waits for a store that has just failed: what is not confirmed is the decision's to judge. */
+const failedFor = 1_000;
+
+function boundsFor(method: string, table: RoutingTable | undefined): Bounds {
+  const mayMatter = table === undefined || table.comparison !== undefined || !isRead(method);
+  return mayMatter ? whereVersionsMatter : elsewhere;
+}
 
 /**
- * Keeps the snapshot of an isolate up to date, without a process in the background: a request goes by the snapshot that is at
- * hand, and when the last look at the store is a second old, a new one is begun after the request. A request waits for a look
- * only while the isolate has nothing to go by, or, once a second at the most, an old snapshot.
+ * Keeps the snapshot of an isolate up to date, without a process in the background. An isolate that has rested knows nothing
+ * newer than before: a request waits for a look when the last one is too long ago for what it asks.
  *
  * No look is shared between requests: on Workers it belongs to the request that began it.
  *
- * @param now milliseconds since the epoch
+ * @param now milliseconds of the receiver's monotonic clock
  * @returns to be called for each request; what it has to wait for, `undefined` when that is nothing. Never rejects.
  */
 export function createSnapshotRefresh(
-  receiver: Pick<SharingReceiver, 'current' | 'catchUp'>,
+  receiver: Pick<SharingReceiver, 'current' | 'catchUp' | 'confirmedAt'>,
   logger: Logger,
-  now: () => number = Date.now,
-): (waitUntil: WaitUntil) => Promise<void> | undefined {
+  now: () => number = () => performance.now(),
+): (method: string, waitUntil: WaitUntil) => Promise<void> | undefined {
   let begunAt = Number.NEGATIVE_INFINITY;
-  let hasLooked = false;
+  let failedAt = Number.NEGATIVE_INFINITY;
 
   async function look(): Promise<void> {
     begunAt = now();
     try {
       await receiver.catchUp();
     } catch (error) {
+      failedAt = now();
       logger.warn({ err: error }, 'The store of snapshots cannot be read: the one at hand stays in use');
     }
-    hasLooked = true;
   }
 
   /** A client that leaves ends its request, and the receiver's next turn waits for the look that the request began. */
@@ -186,13 +219,11 @@ export function createSnapshotRefresh(
     return looking;
   }
 
-  return (waitUntil) => {
-    if (!hasLooked) return lookToTheEnd(waitUntil);
-    const elapsed = now() - begunAt;
-    // A clock that was set back counts as time passed.
-    if (elapsed >= 0 && elapsed < interval) return undefined;
-    const looking = lookToTheEnd(waitUntil);
-    const table = receiver.current();
-    return table === undefined || isOld(table, now()) ? looking : undefined;
+  return (method, waitUntil) => {
+    const age = now() - (receiver.confirmedAt() ?? Number.NEGATIVE_INFINITY);
+    const { lookAt, waitAt } = boundsFor(method, receiver.current());
+    if (age >= waitAt && now() - failedAt >= failedFor) return lookToTheEnd(waitUntil);
+    if (age >= lookAt && now() - begunAt >= whereVersionsMatter.lookAt) void lookToTheEnd(waitUntil);
+    return undefined;
   };
 }

@@ -77,10 +77,12 @@ export async function startWorkerApp(environment: object, logger: Logger): Promi
       if (host !== null && !isUriHost(host)) return hostRefused();
       try {
         const waitUntil: ExecutionContext['waitUntil'] = (promise) => context.waitUntil(promise);
-        await beforeRequest(waitUntil);
+        // An upgrade runs a command, whatever its method.
+        const isUpgrade = request.headers.has('upgrade');
+        await beforeRequest(isUpgrade ? 'CONNECT' : request.method, waitUntil);
         const inbound = new WorkerInboundRequest(request, certificateOf(request.cf));
         // The runtime hands the header over whatever it holds.
-        if (request.headers.has('upgrade')) return await upgrade(inbound);
+        if (isUpgrade) return await upgrade(inbound);
         const response = Promise.resolve(app.fetch(request, inbound));
         // A push that its sender gives up on must still end, or the turns after it would never come.
         if (inbound.target.startsWith(`${ownPathsPrefix}/`)) waitUntil(response.catch(() => undefined));
