@@ -24,6 +24,7 @@ const rooms = [
   'src/edge/worker',
   'src/edge/snapshot',
   'src/edge/identity',
+  'src/edge/observe',
   'src/edge/configuration',
   'src/edge/platform',
   'src/sync/node',

@@ -36,6 +36,10 @@ const occasions: readonly Occasion[] = [
     limits: { bytes: 125_500, gzippedBytes: 46_400 },
   },
   {
+    name: 'and its key, where it signs assertions',
+    sources: ['src/edge/configuration/read-assertions.ts'],
+  },
+  {
     name: 'and its caller, where one is known by a certificate or token',
     sources: ['src/edge/identity/callers.ts'],
   },

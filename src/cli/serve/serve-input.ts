@@ -9,10 +9,10 @@ import {
 } from '../../node/configuration/router-settings.ts';
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
 import type { ConfigurationSource } from '../../node/credentials/credentials.ts';
-import { maskText } from '../../node/exchange/mask-secrets.ts';
 import { readHostNetwork } from '../../node/serving/default-interface.ts';
 import type { FoundSetting } from '../../own-paths/status/status-sources.ts';
 import { fileErrorMessage } from '../../runtime/errors.ts';
+import { maskText } from '../../runtime/mask-secrets.ts';
 import { type Given, readGiven } from '../settings/configuration-file.ts';
 import {
   describeIssue,

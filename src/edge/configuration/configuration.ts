@@ -4,7 +4,7 @@ import type { PreferredVersion } from '../../routing/decision.ts';
 import type { DocumentIssue } from '../../runtime/validation.ts';
 import type { AddressPolicy } from '../../snapshot/addresses/address-policy.ts';
 import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';
-import type { DurableObjectNamespace, Fetcher } from '../platform/bindings.ts';
+import type { AnalyticsDataset, DurableObjectNamespace, Fetcher } from '../platform/bindings.ts';
 
 export interface SnapshotConfiguration {
   readonly keys: PinnedKeySet;
@@ -36,6 +36,13 @@ export interface CallerMethods {
   readonly tokenIssuer: TokenIssuer | undefined;
 }
 
+/** What is told of requests; with neither, nothing. */
+export interface ObserverConfiguration {
+  /** A line on the console for each. */
+  readonly accessLog: boolean;
+  readonly analytics: AnalyticsDataset | undefined;
+}
+
 export interface WorkerConfiguration {
   /** `undefined`: the gateway form. */
   readonly local: Destination | undefined;
@@ -46,6 +53,7 @@ export interface WorkerConfiguration {
   /** How destinations are told who calls; `undefined`: by X-Remote headers. */
   readonly assertions: { readonly signer: AssertionSigner; readonly issuer: string } | undefined;
   readonly callers: CallerMethods;
+  readonly observers: ObserverConfiguration;
   readonly snapshot: SnapshotConfiguration;
 }
 

@@ -5,7 +5,7 @@ import { describeIssues } from '../../runtime/validation.ts';
 import { createAddressPolicy } from '../../snapshot/addresses/address-policy.ts';
 import { httpsOrigin } from '../../snapshot/format/schema.ts';
 import { type PinnedKeySet, parseSnapshotKeys } from '../../snapshot/signing/keys.ts';
-import type { DurableObjectNamespace, Fetcher } from '../platform/bindings.ts';
+import type { AnalyticsDataset, DurableObjectNamespace, Fetcher } from '../platform/bindings.ts';
 import type { SnapshotConfiguration, WorkerConfiguration } from './configuration.ts';
 import { binding, EnvironmentReader, flag, json, jsonText, text } from './environment-reader.ts';
 
@@ -39,10 +39,14 @@ export async function readConfiguration(environment: object): Promise<WorkerConf
   if ((callers.clientCertificates || callers.tokenIssuer !== undefined) && !reader.has('PEER_MTLS')) {
     reader.required('ASSERTION_SIGNING_KEY', 'without it or PEER_MTLS no server can be told who calls', json);
   }
+  const observers = {
+    accessLog: reader.read('ACCESS_LOG', flag) ?? false,
+    analytics: reader.read('ANALYTICS', binding<AnalyticsDataset>('writeDataPoint')),
+  };
   const snapshot = await readSnapshot(reader);
   reader.throwIssues();
   if (snapshot === undefined) throw new TypeError('The snapshot has no settings, and no error.');
-  return { local, frontProxy, destinations, assertions, callers, snapshot };
+  return { local, frontProxy, destinations, assertions, callers, observers, snapshot };
 }
 
 const tokenVariables = [

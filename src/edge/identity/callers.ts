@@ -14,6 +14,7 @@ import type { Logger } from '../../runtime/logger.ts';
 import type { CallerMethods, TokenIssuer } from '../configuration/configuration.ts';
 import { WorkerInboundRequest } from '../platform/worker-inbound.ts';
 import { type PlatformCertificate, platformCertificate } from './platform-certificate.ts';
+import { hashOf, VerifiedTokens } from './verified-tokens.ts';
 
 /** Asymmetric ones alone: with HMAC a public key would be a secret that everyone knows (RFC 8725 section 3.1). */
 const algorithms = [
@@ -46,6 +47,7 @@ export class TokenAuthenticator implements Authenticator {
   readonly name = 'jwt';
   readonly #issuer: TokenIssuer;
   readonly #keys: JWTVerifyGetKey;
+  readonly #verified = new VerifiedTokens();
 
   constructor(
     issuer: TokenIssuer,
@@ -68,11 +70,22 @@ export class TokenAuthenticator implements Authenticator {
     const { issuer, audience } = this.#issuer;
     if (!isOfAccess && (token.length > longestToken || claimedIssuer(token) !== issuer)) return undefined;
     if (token.length > longestToken) throw new AuthenticationError('the token is too long');
+    const hash = await hashOf(token);
+    const known = this.#verified.get(hash, Date.now());
+    if (known !== undefined) return known;
     try {
       const rules = { algorithms, issuer, audience, clockTolerance, requiredClaims: ['exp'] };
       const { payload } = await jwtVerify(token, this.#keys, rules);
-      const user = userOf(payload, this.#issuer);
-      return { kind: 'authenticated', user, authenticator: this.name, viaVerifiedPeer: false };
+      // Frozen, so that its header lines are made once.
+      const user = Object.freeze(userOf(payload, this.#issuer));
+      const caller = {
+        kind: 'authenticated',
+        user,
+        authenticator: this.name,
+        viaVerifiedPeer: false,
+      } as const;
+      this.#verified.add(hash, token, Object.freeze(caller), { expires: payload.exp ?? 0, now: Date.now() });
+      return caller;
     } catch (error) {
       if (error instanceof KeysUnavailable && !isOfAccess) return undefined;
       if (error instanceof AuthenticationError) throw error;

@@ -10,6 +10,7 @@ import { AuthenticationError } from '../../identity/authenticator.ts';
 import type { TokenIssuer } from '../configuration/configuration.ts';
 import { WorkerInboundRequest } from '../platform/worker-inbound.ts';
 import { TokenAuthenticator } from './callers.ts';
+import { VerifiedTokens } from './verified-tokens.ts';
 
 const issuer: TokenIssuer = {
   issuer: 'https://issuer.example',
@@ -262,5 +263,36 @@ describe('the keys of the issuer', () => {
     published.signers = [await tokenSigner('key-2')];
     pass(660_000);
     await assert.rejects(bearer(token), AuthenticationError);
+  });
+});
+
+describe('a token that was verified', () => {
+  it('is believed until it expires without its signature being verified again, and not after', async (context) => {
+    context.mock.timers.enable({ apis: ['Date'], now: now * 1000 });
+    const verify = context.mock.method(crypto.subtle, 'verify');
+    const { bearer } = authenticator();
+    const token = await signer.sign({ ...good, exp: now + 60 });
+    const caller = await bearer(token);
+    assert.equal(await bearer(token), caller);
+    assert.equal(verify.mock.callCount(), 1);
+    // Another one is another one, whatever it has in common.
+    await assert.rejects(bearer(`${token.slice(0, -8)}AAAAAAAA`), AuthenticationError);
+    context.mock.timers.setTime((now + 120) * 1000);
+    await assert.rejects(bearer(token), /has expired/);
+  });
+
+  it('is verified again when the keys may have changed; of many and long ones not all are remembered', () => {
+    const verified = new VerifiedTokens();
+    const caller = { kind: 'passthrough' } as const;
+    const times = { expires: 10_000, now: 0 };
+    verified.add('a', 'token', caller, times);
+    assert.equal(verified.get('a', 599_999), caller);
+    assert.equal(verified.get('a', 600_000), undefined);
+    verified.add('first', 'token', caller, times);
+    for (let count = 0; count < 500; count++) verified.add(String(count), 'token', caller, times);
+    assert.equal(verified.get('first', 0), undefined);
+    assert.equal(verified.get('499', 0), caller);
+    verified.add('long', 'x'.repeat(9_000), caller, times);
+    assert.equal(verified.get('long', 0), undefined);
   });
 });

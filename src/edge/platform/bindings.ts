@@ -28,6 +28,19 @@ export interface DurableObjectState {
   };
 }
 
+/** A dataset of Workers Analytics Engine (developers.cloudflare.com/analytics/analytics-engine). */
+export interface AnalyticsDataset {
+  /** Returns at once. */
+  writeDataPoint(point: DataPoint): void;
+}
+
+export interface DataPoint {
+  /** What the platform samples by, one. */
+  readonly indexes: readonly [string];
+  readonly blobs: readonly string[];
+  readonly doubles: readonly number[];
+}
+
 /** What a handler is called with in addition to its event (developers.cloudflare.com/workers/runtime-apis/context). */
 export interface ExecutionContext {
   /** Keeps the event's context alive until `promise` settles, client gone or not; 30 s at the most. */

@@ -5,7 +5,11 @@ import { resolveOptions } from '../../proxy/options.ts';
 import { createRouter } from '../../proxy/router.ts';
 import { ownPathsPrefix } from '../../request/own-path-target.ts';
 import type { Logger } from '../../runtime/logger.ts';
-import type { CallerMethods, WorkerConfiguration } from '../configuration/configuration.ts';
+import type {
+  CallerMethods,
+  ObserverConfiguration,
+  WorkerConfiguration,
+} from '../configuration/configuration.ts';
 import { readConfiguration } from '../configuration/read-configuration.ts';
 import type { CallerIdentification } from '../identity/callers.ts';
 import type { ExecutionContext, Fetcher } from '../platform/bindings.ts';
@@ -18,6 +22,12 @@ async function identificationOf(callers: CallerMethods, logger: Logger): Promise
     return { authenticators: [], certificateOf: () => ({}) };
   const { createCallerIdentification } = await import('../identity/callers.ts');
   return createCallerIdentification(callers, logger);
+}
+
+async function observersOf(observers: ObserverConfiguration, logger: Logger) {
+  if (!observers.accessLog && observers.analytics === undefined) return [];
+  const { createRequestObservers } = await import('../observe/request-observers.ts');
+  return createRequestObservers(observers, logger);
 }
 
 /**
@@ -56,6 +66,7 @@ export async function startWorkerApp(environment: object, logger: Logger): Promi
     assertionSigner: assertions?.signer,
     preferredVersion: snapshot.preferredVersion,
     pseudonym: await pseudonymOf(configuration),
+    observers: await observersOf(configuration.observers, logger),
     logger,
   });
   const router = createRouter(routerOptions);

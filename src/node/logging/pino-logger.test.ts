@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { maskFields, maskText } from '../exchange/mask-secrets.ts';
+import { maskFields, maskText } from '../../runtime/mask-secrets.ts';
 import { createPinoLogger } from './pino-logger.ts';
 
 function logged(config: Parameters<typeof createPinoLogger>[0]) {

@@ -1,7 +1,7 @@
 import { type DestinationStream, destination, pino } from 'pino';
 import type { Logger } from '../../runtime/logger.ts';
+import { maskFields, maskText } from '../../runtime/mask-secrets.ts';
 import type { RouterSettings } from '../configuration/router-settings.ts';
-import { maskFields, maskText } from '../exchange/mask-secrets.ts';
 
 /** From this `-v` on, debug lines are written (kube-apiserver's level of detail for debugging). */
 const debugVerbosity = 4;

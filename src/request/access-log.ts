@@ -1,7 +1,7 @@
-import { firstHeader } from '../../apimachinery/raw-headers.ts';
-import { auditIdOf } from '../../request/headers.ts';
-import type { RequestObserver, RequestRecord } from '../../request/inbound.ts';
-import type { Logger } from '../../runtime/logger.ts';
+import { firstHeader } from '../apimachinery/raw-headers.ts';
+import type { Logger } from '../runtime/logger.ts';
+import { auditIdOf } from './headers.ts';
+import type { RequestObserver, RequestRecord } from './inbound.ts';
 
 /** From this `-v` on there is a line for each request, as in kube-apiserver (k8s.io/apiserver pkg/server/httplog). */
 export const accessLogVerbosity = 3;

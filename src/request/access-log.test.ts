@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { mixedCluster } from '../../../test/support/decision-rows.ts';
-import { recordingLogger } from '../../../test/support/recording-logger.ts';
-import { recordingTransport } from '../../../test/support/recording-transport.ts';
-import { testApp, userConnection } from '../../../test/support/test-app.ts';
-import { TransportError } from '../../request/destination.ts';
+import { mixedCluster } from '../../test/support/decision-rows.ts';
+import { recordingLogger } from '../../test/support/recording-logger.ts';
+import { recordingTransport } from '../../test/support/recording-transport.ts';
+import { testApp, userConnection } from '../../test/support/test-app.ts';
 import { accessLog } from './access-log.ts';
+import { TransportError } from './destination.ts';
 
 async function linesOf(
   target: string,
