@@ -1,5 +1,5 @@
 /** A transport over `fetch`, for a runtime that has nothing else. */
-import { passedOnResponse, type Transport, TransportError } from '../src/index.ts';
+import { judgedResponse, type Transport, TransportError } from '../src/index.ts';
 
 /** The part of `fetch` that is used; on Workers, that of an mTLS binding. */
 export type Fetch = (request: Request) => Promise<Response>;
@@ -32,15 +32,7 @@ export function fetchTransport(fetchFromPeer: Fetch): Transport {
           cause,
         });
       });
-      const disposition = onResponseHead({ status: response.status, headers: [...response.headers].flat() });
-      if (disposition.kind === 'replace') {
-        await response.body?.cancel();
-        return disposition.outcome;
-      }
-      const answer = new Headers();
-      const { headers: kept } = disposition;
-      for (let at = 0; at + 1 < kept.length; at += 2) answer.append(kept[at] ?? '', kept[at + 1] ?? '');
-      return passedOnResponse(new Response(response.body, { status: response.status, headers: answer }));
+      return judgedResponse(response, onResponseHead);
     },
   };
 }

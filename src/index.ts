@@ -24,6 +24,7 @@ export type { RequestObserver, RequestRecord } from './request/inbound.ts';
 export { type ConnectionInfo, type InboundRequest, inboundFromRequest } from './request/inbound.ts';
 export type { HandlerEnvironment } from './request/router.ts';
 export {
+  judgedResponse,
   type OutboundRequest,
   type Outcome,
   passedOnResponse,

@@ -12,7 +12,7 @@ import { isEverybodys, isServedBySnapshot, toldToPeer } from './judge-response.t
 import type { RouterSettings } from './options.ts';
 import { type Failed, type NoResponse, ServedNowhere } from './other-servers.ts';
 import { buildOutboundRequest, type OutboundHints } from './outbound.ts';
-import { type Candidates, noCandidates, ServerChoice } from './server-choice.ts';
+import { type Candidates, loadKindOf, noCandidates, ServerChoice } from './server-choice.ts';
 import { unavailable } from './undelivered.ts';
 
 /** What the local server gets whatever it serves: it only has to be ready. */
@@ -58,7 +58,7 @@ export function createDelivery(settings: RouterSettings, decider: Decider): Rout
     }
     const isLocal = decision.decision === 'local';
     const candidates = isLocal ? noCandidates : decision;
-    const chosen = isLocal ? theLocalServer : choice.choose(candidates);
+    const chosen = isLocal ? theLocalServer : choice.choose(candidates, loadKindOf(request.requestInfo));
     if (chosen === undefined && candidates.candidates.length > 0) return notReady(request);
     if (chosen?.destination === undefined) {
       return Promise.resolve(ownResponse(unavailable(isLocal ? 'NoSnapshot' : 'PeerAddressUnknown')));
@@ -74,7 +74,10 @@ export function createDelivery(settings: RouterSettings, decider: Decider): Rout
     if (settled !== undefined) return settled.then(() => deliver(request, send));
     if (decider.comesTooSoon(request, candidates, chosen)) return notReady(request);
     const hints = {
-      othersLeft: () => budget.left >= 1 && choice.choose(othersOf(request), server) !== undefined,
+      othersLeft: () => {
+        const asked = new Set(server === undefined ? [] : [server]);
+        return budget.left >= 1 && choice.choose(othersOf(request), 'short', asked) !== undefined;
+      },
       othersMayServe: othersMayServe(request),
     };
     return attempt(request, destination, otherVersion, send, hints, (failed) =>
@@ -92,7 +95,7 @@ export function createDelivery(settings: RouterSettings, decider: Decider): Rout
     failed: Failed,
     send: Send,
   ): Promise<Outcome> {
-    const others = await import('./ask-others.ts');
+    const others = await import('./tries.ts');
     const asking = { settings, decider, choice, servedNowhere, othersMayServe, attempt };
     return others.askOthers(asking, request, othersOf(request), first, failed, send);
   }
@@ -116,25 +119,26 @@ export function createDelivery(settings: RouterSettings, decider: Decider): Rout
     if (otherVersion !== inbound.otherVersion && request.requestInfo.isResourceRequest) {
       inbound.otherVersion = otherVersion;
     }
-    const end = load.begin(id);
+    const sentTo = load.begin(id, loadKindOf(request.requestInfo));
     inbound.record?.attemptBegun(destination);
     const responded = (result: SendResult): Outcome | Result | Promise<Result> => {
       load.reached(id);
       health?.responded(id);
+      sentTo.responded(result.kind === 'sent' ? result.status : result.response.status);
       if (result.kind !== 'refusal') {
-        if (inbound.onFinished === undefined) end();
-        else inbound.onFinished(end);
+        if (inbound.onFinished === undefined) sentTo.end();
+        else inbound.onFinished(() => sentTo.end());
         return result;
       }
       // The server that has refused has no part in what another one makes of it, which may take hours.
-      end();
+      sentTo.end();
       // It ends, or is down behind its router, and accepts connections all the while: nothing else makes it be looked at
       // before the next probe is due.
       if (result.reason === 'Unavailable') health?.notResponded(id);
       return otherwise(result);
     };
     const failed = (error: unknown): Outcome | Result | Promise<Result> => {
-      end();
+      sentTo.end();
       const result = failedAttempt(request, destination, error);
       return result.kind === 'no response' ? otherwise(result) : result;
     };

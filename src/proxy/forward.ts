@@ -13,7 +13,7 @@ import {
   type ResponseToSend,
   type Transport,
 } from '../request/transport.ts';
-import { refusalOfNotServed, refusalOfUnavailableServer } from './judge-response.ts';
+import { contentToJudge, judge } from './judge-response.ts';
 import { unavailable } from './undelivered.ts';
 
 interface ForwardOptions {
@@ -42,17 +42,20 @@ export function forward(
     const etag = ifNoneMatch?.(outbound.destination);
     const sent =
       etag === undefined ? outbound : { ...outbound, headers: [...outbound.headers, 'if-none-match', etag] };
-    return transport.send(sent, inbound, (head) => {
-      record?.attemptEnded(head.status);
-      const instead = head.status < 300 ? undefined : inPlaceOf(request, outbound, head, believesNotFound);
-      if (instead?.kind === 'refusal') return { kind: 'replace', outcome: instead };
-      if (ifNoneMatch === undefined) record?.responded(instead?.response.status ?? head.status);
-      if (instead !== undefined) return { kind: 'replace', outcome: instead };
+    const dispose = (head: ResponseHead, content?: Uint8Array) => {
+      const instead = head.status < 300 ? undefined : inPlaceOf(request, judged, head, content);
+      if (instead !== undefined) return { kind: 'replace', outcome: instead } as const;
       const headers = withAuditIdForClient(cleanResponseHeaders(head.headers), inbound);
       const { otherVersion } = inbound;
       if (otherVersion !== undefined) headers.push('warning', versionWarning(otherVersion));
-      const bytes = ifNoneMatch === undefined ? record?.responseBytes : undefined;
-      return { kind: 'forward', headers, bytes };
+      return { kind: 'forward', headers, record: ifNoneMatch === undefined ? record : undefined } as const;
+    };
+    const judged = believesNotFound ? { ...outbound, othersMayServe: false } : outbound;
+    return transport.send(sent, inbound, (head) => {
+      record?.attemptEnded(head.status);
+      const length = head.status < 400 ? undefined : contentToJudge(request, judged, head);
+      if (length === undefined) return dispose(head);
+      return { kind: 'read', length, judge: (content) => dispose(head, content) };
     });
   });
 }
@@ -65,10 +68,9 @@ function inPlaceOf(
   request: AdmittedRequest,
   outbound: OutboundRequest,
   head: ResponseHead,
-  believesNotFound: boolean,
+  content: Uint8Array | undefined,
 ): ResponseToSend | Refusal | undefined {
-  const notServed = believesNotFound ? undefined : refusalOfNotServed(request, outbound, head);
-  const refusal = notServed ?? refusalOfUnavailableServer(request, head);
+  const refusal = judge(request, outbound, head, content);
   if (refusal !== undefined) return refusal;
   if (provesNothing(request, head.status)) return ownResponse(unavailable('NoSnapshot'));
   return refuseRedirect(request, outbound.destination, head);
@@ -120,22 +122,31 @@ function refuseRedirect(
   return ownResponse(statusResponse('ServiceUnavailable', text));
 }
 
+interface DeclinedUpgrade {
+  /** In place of the destination's response; `undefined` passes it on. */
+  readonly instead: ResponseToSend | Refusal | undefined;
+  /** Of the destination's response, where it was read. */
+  readonly content: Uint8Array<ArrayBuffer> | undefined;
+}
+
 /**
- * The response in place of a destination's that declines an upgrade; `undefined` passes it on. Of a redirect nothing is
- * followed or passed on (CVE-2020-8559).
+ * What becomes of a destination's response that declines an upgrade. Of a redirect nothing is followed or passed on
+ * (CVE-2020-8559).
+ * @param read reads its whole content, which is short
  */
-export function refuseDeclinedUpgrade(
-  request: Pick<AdmittedRequest, 'decision' | 'requestInfo'>,
+export async function judgeDeclinedUpgrade(
+  request: AdmittedRequest,
+  outbound: OutboundRequest,
   head: ResponseHead,
-): ResponseToSend | Refusal | undefined {
+  read: () => Promise<Uint8Array<ArrayBuffer>>,
+): Promise<DeclinedUpgrade> {
   const { status } = head;
-  if (provesNothing(request, status)) return ownResponse(unavailable('NoSnapshot'));
-  const refusal = refusalOfUnavailableServer(request, head);
-  if (refusal !== undefined || status < 300 || status > 399) return refusal;
-  return ownResponse(
-    statusResponse(
-      'ServiceUnavailable',
-      'the API server that serves this resource responded to the upgrade with a redirect',
-    ),
-  );
+  if (provesNothing(request, status)) {
+    return { instead: ownResponse(unavailable('NoSnapshot')), content: undefined };
+  }
+  const content = contentToJudge(request, outbound, head) === undefined ? undefined : await read();
+  const refusal = judge(request, outbound, head, content);
+  if (refusal !== undefined || status < 300 || status > 399) return { instead: refusal, content };
+  const message = 'the API server that serves this resource responded to the upgrade with a redirect';
+  return { instead: ownResponse(statusResponse('ServiceUnavailable', message)), content };
 }

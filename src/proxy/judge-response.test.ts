@@ -7,7 +7,14 @@ import { testApp, userConnection } from '../../test/support/test-app.ts';
 import { parseRequestInfo } from '../apimachinery/request-info.ts';
 import { TransportError } from '../request/destination.ts';
 import type { Decision, DecisionReason } from '../routing/decision.ts';
-import { isEverybodys, isNotServedStatus, isServedBySnapshot, notServedStatus } from './judge-response.ts';
+import {
+  contentToJudge,
+  isEverybodys,
+  isServedBySnapshot,
+  judge,
+  notServedStatus,
+  shuttingDownStatus,
+} from './judge-response.ts';
 import { ServedNowhere } from './other-servers.ts';
 
 const plainNotFound = () =>
@@ -102,22 +109,25 @@ test('a write whose body is gone gets 503 and Retry-After, for it was not carrie
   }
 });
 
-test('a 404 in protobuf that may as well be the object’s is asked of another server, whose 404 then stands', async () => {
-  const inProtobuf = () =>
-    new Response('x'.repeat(116), {
+test('a 404 in protobuf is read: of another server is asked where it says that the path is not there, not the object', async () => {
+  const inProtobuf = (content: string) => () =>
+    new Response(bytesOf(content), {
       status: 404,
-      headers: { 'content-type': 'application/vnd.kubernetes.protobuf', 'content-length': '116' },
+      headers: { 'content-type': protobuf, 'content-length': String(content.length) },
     });
+  const served = await start((attempt) => attempt === 0, inProtobuf(notServedInProtobuf));
   // With this name both are 116 bytes long.
   const url = `${jobs}/job-1234`;
-  const served = await start((attempt) => attempt === 0, inProtobuf);
   assert.equal((await served.app.request(url, { method: 'DELETE' })).status, 200);
-  const missing = await start(() => true, inProtobuf);
+  const object = statusInProtobuf(
+    'jobs.batch "job-1234" not found',
+    '\n\bjob-1234\x12\x05batch\x1a\x04jobs(\x002\x00',
+  );
+  assert.equal(object.length, 116);
+  const missing = await start(() => true, inProtobuf(object));
   const response = await missing.app.request(url, { method: 'DELETE' });
-  assert.equal(response.status, 404);
-  const { message, details } = (await response.json()) as { message: string; details: unknown };
-  assert.equal(message, 'jobs.batch "job-1234" not found');
-  assert.deepEqual(details, { name: 'job-1234', group: 'batch', kind: 'jobs' });
+  assert.deepEqual([response.status, missing.transport.sent.length], [404, 1]);
+  assert.deepEqual(await response.bytes(), bytesOf(object));
 });
 
 test('when nobody has it any more the answer is the 404 that a server gives', async () => {
@@ -155,80 +165,115 @@ test('what the one server that is left denies, and a departed one is known to se
 
 const json = 'application/json';
 const protobuf = 'application/vnd.kubernetes.protobuf';
-const deployment = { apiGroup: 'apps', resource: 'deployments', subresource: '', name: 'web' };
+const plain = 'text/plain; charset=utf-8';
 
-/** The Status of an object that does not exist, as API servers write it. */
-function objectNotFound(resource: string, group: string, name: string): string {
-  const details = group === '' ? { name, kind: resource } : { name, group, kind: resource };
-  return `${JSON.stringify({
-    kind: 'Status',
-    apiVersion: 'v1',
-    metadata: {},
-    status: 'Failure',
-    message: `${resource}${group === '' ? '' : `.${group}`} "${name}" not found`,
-    reason: 'NotFound',
-    details,
-    code: 404,
-  })}\n`;
+function bytesOf(text: string): Uint8Array<ArrayBuffer> {
+  return Uint8Array.from(text, (character) => character.charCodeAt(0));
 }
 
-test('the Status of a path that a server does not serve is known by its length in both forms of clients', () => {
-  for (const name of ['', 'web']) {
-    const request = { ...deployment, name };
-    assert.equal(isNotServedStatus(request, json, String(notServedStatus.length)), 'yes');
-    assert.equal(isNotServedStatus(request, `${json}; charset=utf-8`, String(notServedStatus.length)), 'yes');
-    assert.equal(isNotServedStatus(request, protobuf, '116'), 'yes');
+const field = (tag: string, content: string) => `${tag}${String.fromCharCode(content.length)}${content}`;
+
+/** A NotFound Status as API servers write it (k8s.io/apimachinery pkg/runtime/generated.proto, meta/v1 generated.proto). */
+function statusInProtobuf(message: string, details: string): string {
+  const status = [
+    field('\n', '\n\0\x12\0\x1a\0'),
+    field('\x12', 'Failure'),
+    field('\x1a', message),
+    field('"', 'NotFound'),
+    field('*', details),
+    '0\x94\x03',
+  ].join('');
+  return `k8s\0${field('\n', `${field('\n', 'v1')}${field('\x12', 'Status')}`)}${field('\x12', status)}\x1a\0"\0`;
+}
+
+const notServedInProtobuf = statusInProtobuf(
+  'the server could not find the requested resource',
+  '\n\0\x12\0\x1a\0(\x002\x00',
+);
+
+/** What is made of a response to `method path` that has just this content. */
+function judged(
+  {
+    method = 'GET',
+    path = '/apis/apps/v1/namespaces/a/deployments/web',
+    reason = 'ServedLocally' as DecisionReason,
+  },
+  status: number,
+  contentType: string,
+  content: string,
+) {
+  const request = {
+    inbound: { method },
+    requestInfo: parseRequestInfo(method, path),
+    decision: { decision: 'local', reason, candidates: [] } as const,
+  };
+  const outbound = { othersMayServe: true };
+  const headers = ['content-type', contentType, 'content-length', String(content.length)];
+  const length = contentToJudge(request, outbound, { status, headers });
+  const read = length === undefined ? undefined : bytesOf(content);
+  return { length, reason: judge(request, outbound, { status, headers }, read)?.reason };
+}
+
+test('a server’s word that it did nothing is known by its very content', () => {
+  const shutting = 'The apiserver is shutting down, please try again later';
+  const starting = "The apiserver hasn't been fully initialized";
+  for (const [reason, status, type, content] of [
+    ['NotServed', 404, plain, '404 page not found\n'],
+    ['NotServed', 404, json, notServedStatus],
+    ['NotServed', 404, `${json}; charset=utf-8`, notServedStatus],
+    ['NotServed', 404, protobuf, notServedInProtobuf],
+    ['Unavailable', 503, json, shuttingDownStatus],
+    ['Unavailable', 429, plain, `${shutting}.\n`],
+    ['Unavailable', 429, plain, `${shutting}\n`],
+    ['Unavailable', 429, plain, `${starting}, please try again later\n`],
+    ['Unavailable', 429, plain, `${starting} yet, please try again later.\n`],
+    ['Unavailable', 503, plain, `${starting} yet, please try again later.\n`],
+  ] as const) {
+    const length = content.length;
+    assert.deepEqual(judged({ method: 'POST' }, status, type, content), { length, reason }, content);
+    // Nothing of it is read, and nothing is carried out for it.
+    assert.deepEqual(
+      judged({ method: 'HEAD' }, status, type, content),
+      { length: undefined, reason },
+      content,
+    );
+    const other = `${content.slice(0, -2)}x\n`;
+    assert.deepEqual(judged({}, status, type, type === protobuf ? 'x'.repeat(116) : other).reason, undefined);
+    assert.deepEqual(judged({}, 200, type, content), { length: undefined, reason: undefined });
+    assert.deepEqual(judged({}, status, 'text/html', content), { length: undefined, reason: undefined });
+    assert.equal(judged({}, status, type, `${content} `).reason, undefined);
   }
 });
 
 test('the Status of an object that does not exist is never taken for it, whatever its length', () => {
-  for (const [resource, apiGroup] of [
+  for (const [resource, group] of [
     ['pods', ''],
     ['configmaps', ''],
-    ['events', ''],
     ['deployments', 'apps'],
     ['horizontalpodautoscalers', 'autoscaling'],
     ['jobs', 'batch'],
-    ['roles', 'rbac.authorization.k8s.io'],
   ] as const) {
     for (let length = 1; length <= 63; length++) {
-      const request = { apiGroup, resource, subresource: '', name: 'x'.repeat(length) };
-      const body = objectNotFound(resource, apiGroup, request.name);
-      assert.notEqual(isNotServedStatus(request, json, String(body.length)), 'yes', `${resource} ${length}`);
+      const name = 'x'.repeat(length);
+      const message = `${resource}${group === '' ? '' : `.${group}`} "${name}" not found`;
+      const details = { name, ...(group === '' ? {} : { group }), kind: resource };
+      const common = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', message };
+      const content = `${JSON.stringify({ ...common, reason: 'NotFound', details, code: 404 })}\n`;
+      assert.equal(judged({}, 404, json, content).reason, undefined, `${resource} ${length}`);
     }
   }
 });
 
-test('an object whose NotFound Status in protobuf has just that length is perhaps one that does not exist', () => {
-  // As 1.33 answers: 114 bytes for the deployment x.
-  assert.equal(isNotServedStatus({ ...deployment, name: 'x' }, protobuf, '114'), 'no');
-  assert.equal(isNotServedStatus({ ...deployment, name: 'xy' }, protobuf, '116'), 'perhaps');
-  // What nobody has named cannot be missing.
-  assert.equal(isNotServedStatus({ ...deployment, name: '' }, protobuf, '116'), 'yes');
-});
-
-test('the Status of a namespace that does not exist, as a create meets it, is never as long', () => {
-  for (let length = 1; length <= 63; length++) {
-    const name = 'x'.repeat(length);
-    assert.notEqual(objectNotFound('namespaces', '', name).length, notServedStatus.length);
-    const inProtobuf = isNotServedStatus(
-      { apiGroup: '', resource: 'namespaces', subresource: '', name },
-      protobuf,
-      '116',
-    );
-    assert.equal(inProtobuf, 'yes', 'not perhaps: its own Status has another length');
-  }
-});
-
-test('what a kubelet or an application says, other forms and names that are written in other words are left alone', () => {
-  const length = String(notServedStatus.length);
+test('what a kubelet or an application says of what it has is left alone; that a server ends counts for exec, too', () => {
+  const of = (subresource: string) => ({ path: `/api/v1/namespaces/a/pods/web/${subresource}` });
   for (const subresource of ['log', 'exec', 'attach', 'portforward', 'proxy']) {
-    assert.equal(isNotServedStatus({ ...deployment, subresource }, json, length), 'no');
+    const asked = of(subresource);
+    assert.equal(judged(asked, 404, json, notServedStatus).reason, undefined);
+    const expected = subresource === 'proxy' ? undefined : 'Unavailable';
+    assert.equal(judged(asked, 503, json, shuttingDownStatus).reason, expected, subresource);
   }
-  assert.equal(isNotServedStatus({ ...deployment, subresource: 'eviction' }, json, length), 'yes');
-  assert.equal(isNotServedStatus({ ...deployment, name: 'a<b' }, json, length), 'no');
-  assert.equal(isNotServedStatus(deployment, 'application/yaml', '154'), 'no');
-  assert.equal(isNotServedStatus(deployment, json, ''), 'no');
+  assert.equal(judged(of('eviction'), 404, json, notServedStatus).reason, 'NotServed');
+  assert.equal(judged({ reason: 'AlreadyRerouted' }, 503, json, shuttingDownStatus).reason, undefined);
 });
 
 /** What one server may know before another does. */

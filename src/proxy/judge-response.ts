@@ -1,17 +1,9 @@
 import { firstHeader } from '../apimachinery/raw-headers.ts';
-import type { RequestInfo } from '../apimachinery/request-info.ts';
 import type { AdmittedRequest } from '../request/router.ts';
 import type { OutboundRequest, Refusal, ResponseHead } from '../request/transport.ts';
 import { isClusterPath } from '../routing/decide.ts';
 import type { Decision, DecisionReason } from '../routing/decision.ts';
 import { unavailable } from './undelivered.ts';
-
-/**
- * What kube-apiserver responds with once it waits for its last requests, to every other one and before it looks at it
- * (k8s.io/apiserver pkg/server/filters/waitgroup.go; seen of 1.31 and 1.36).
- */
-export const shuttingDownStatus =
-  '{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"apiserver is shutting down","reason":"ServiceUnavailable","code":503}\n\n';
 
 const proxyStatusHeader = 'proxy-status';
 /** RFC 9209 section 2.3.2: the intermediary takes the next hop for unavailable, and has sent it nothing. */
@@ -26,153 +18,151 @@ export function toldToPeer({ decision }: Pick<AdmittedRequest, 'decision'>, resp
   return response;
 }
 
-function refusalWith(response: Response): Refusal {
-  return { kind: 'refusal', reason: 'Unavailable', isCertain: true, response };
+/** Of a peer's router whose server received nothing. Else the head is an extension server's. */
+function refusalOfPeer({ decision, requestInfo }: JudgedRequest, head: ResponseHead): Refusal | undefined {
+  if (head.status !== 503 || firstHeader(head.headers, proxyStatusHeader) !== destinationUnavailable) {
+    return undefined;
+  }
+  const isServers =
+    isServedBySnapshot(decision) || ['CustomResource', 'MergedDocument'].includes(reasonOf(decision));
+  if (!isServers || requestInfo.subresource === 'proxy') return undefined;
+  return { kind: 'refusal', reason: 'Unavailable', response: unavailable('ServerNotReady') };
 }
 
 /**
- * What takes the place of the response of a server that ends, of which it is a copy, or of a peer's router whose server
- * received nothing; known by its head alone. What a kubelet or an application has said is not a server's word about itself.
- *
- * That word counts for exec, attach and port-forward, too: RFC 9110 section 9.2.2 lets a request that is not idempotent be
- * sent again where the first one was provably not applied, and of the client's stream nothing is sent before a 101.
+ * The response of kube-apiserver once it waits for its last requests, to every other one and before it looks at it
+ * (k8s.io/apiserver pkg/server/filters/waitgroup.go; seen of 1.31 and 1.36).
  */
-export function refusalOfUnavailableServer(
-  { decision, requestInfo }: Pick<AdmittedRequest, 'decision' | 'requestInfo'>,
-  { status, headers }: ResponseHead,
-): Refusal | undefined {
-  if (status !== 503) return undefined;
-  // Else the head is an extension server's.
-  const isServers =
-    isServedBySnapshot(decision) || ['CustomResource', 'MergedDocument'].includes(reasonOf(decision));
-  const { subresource } = requestInfo;
-  if (!isServers || subresource === 'proxy') return undefined;
-  if (firstHeader(headers, proxyStatusHeader) === destinationUnavailable) {
-    return refusalWith(unavailable('ServerNotReady'));
-  }
-  if (passedOn.has(subresource)) return undefined;
-  if (firstHeader(headers, 'retry-after') !== '1') return undefined;
-  if (!/^application\/json *(;|$)/i.test(firstHeader(headers, 'content-type') ?? '')) return undefined;
-  if (firstHeader(headers, 'content-length') !== String(shuttingDownStatus.length)) return undefined;
-  const copied = {
-    'content-type': 'application/json',
-    'retry-after': '1',
-    'x-content-type-options': 'nosniff',
-  };
-  return refusalWith(new Response(shuttingDownStatus, { status, headers: copied }));
-}
-
-type NamedRequest = Pick<RequestInfo, 'apiGroup' | 'resource' | 'subresource' | 'name'>;
+export const shuttingDownStatus =
+  '{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"apiserver is shutting down","reason":"ServiceUnavailable","code":503}\n\n';
 
 /**
  * The response of an API server under a path of a group that it has, or of the core group, when the version or the
- * resource is not there (seen of 1.25 and 1.33; k8s.io/apiserver pkg/endpoints/handlers/responsewriters). There is
- * nothing in it of the request, so each form has one length.
+ * resource is not there (seen of 1.25 and 1.33; k8s.io/apiserver pkg/endpoints/handlers/responsewriters).
  */
 export const notServedStatus =
   '{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"the server could not find the requested resource","reason":"NotFound","details":{},"code":404}\n';
 
-const notServedProtobufLength = 116;
-/** The part of a NotFound Status in protobuf that is the same for every object (k8s.io/apimachinery meta/v1 generated.proto). */
-const namedProtobufLength = 68;
-
-export const passedOn: ReadonlySet<string> = new Set(['attach', 'exec', 'log', 'portforward', 'proxy']);
-
-/** Names whose length in bytes, in JSON too, is that of the text. */
-const plainName = /^[A-Za-z0-9.:_-]*$/;
-
 /**
- * Whether a 404 is that Status, by its length. `perhaps` where the Status which says that the object does not exist is just as
- * long: in protobuf with one length of name for each resource. Pretty-printed JSON and YAML are not looked at: who asks for
- * them is a person.
+ * The responses of Go's `http.Error`, to a request that a filter has refused before anything looked at it: with
+ * --shutdown-send-retry-after (k8s.io/apiserver pkg/server/filters/with_retry_after.go; OpenShift sets the flag), and of OpenShift's
+ * servers that start (with_not_ready_patch.go, patch_optin_retry.go). Older ones have no full stop.
  */
-export function isNotServedStatus(
-  request: NamedRequest,
+const filtersTexts = [
+  'is shutting down',
+  "hasn't been fully initialized",
+  "hasn't been fully initialized yet",
+].flatMap((what) => ['', '.'].map((stop) => `The apiserver ${what}, please try again later${stop}\n`));
+
+/** The response of Go's `http.NotFound`, and of an API server that has nothing under a path (pkg/server/mux/pathrecorder.go). */
+const pageNotFound = '404 page not found\n';
+
+const text = 'text/plain';
+const json = 'application/json';
+
+/** Responses by which a server says that it did nothing, each of one length. */
+interface Word {
+  readonly reason: Refusal['reason'];
+  readonly statuses: readonly number[];
+  readonly contentType: string;
+  readonly length: number;
+  /** In its content; of as many bytes there is no other with it. */
+  readonly part: string;
+}
+
+const word = (
+  reason: Word['reason'],
+  statuses: readonly number[],
   contentType: string,
-  length: string,
-): 'yes' | 'perhaps' | 'no' {
-  if (passedOn.has(request.subresource) || !plainName.test(request.name)) return 'no';
-  const isJson = /^application\/json *(;|$)/i.test(contentType);
-  if (!isJson && !/^application\/vnd\.kubernetes\.protobuf *(;|$)/i.test(contentType)) return 'no';
-  const expected = isJson ? notServedStatus.length : notServedProtobufLength;
-  if (length !== String(expected)) return 'no';
-  if (request.name === '') return 'yes';
-  return expected === (isJson ? objectNotFoundStatus(request).length : objectProtobufLength(request))
-    ? 'perhaps'
-    : 'yes';
-}
+  part: string,
+  length = part.length,
+): Word => ({ reason, statuses, contentType, length, part });
 
-/** k8s.io/apimachinery pkg/api/errors, NewNotFound. */
-function objectMessage({ apiGroup, resource, name }: NamedRequest): string {
-  return `${apiGroup === '' ? resource : `${resource}.${apiGroup}`} "${name}" not found`;
-}
+const words: readonly Word[] = [
+  word('Unavailable', [503], json, shuttingDownStatus),
+  ...filtersTexts.map((each) => word('Unavailable', [429, 503], text, each)),
+  word('NotServed', [404], text, pageNotFound),
+  word('NotServed', [404], json, notServedStatus),
+  // The same Status (k8s.io/apimachinery meta/v1 generated.proto).
+  word(
+    'NotServed',
+    [404],
+    'application/vnd.kubernetes.protobuf',
+    '\x1a\x30the server could not find the requested resource\x22\x08NotFound',
+    116,
+  ),
+];
 
-function objectNotFoundStatus(request: NamedRequest): string {
-  const { apiGroup, resource, name } = request;
-  const status = {
-    kind: 'Status',
-    apiVersion: 'v1',
-    metadata: {},
-    status: 'Failure',
-    message: objectMessage(request),
-    reason: 'NotFound',
-    details: { name, ...(apiGroup === '' ? {} : { group: apiGroup }), kind: resource },
-    code: 404,
-  };
-  return `${JSON.stringify(status)}\n`;
-}
+type JudgedRequest = Pick<AdmittedRequest, 'decision' | 'requestInfo'> & {
+  readonly inbound: Pick<AdmittedRequest['inbound'], 'method'>;
+};
 
-function objectProtobufLength(request: NamedRequest): number {
-  const { apiGroup, resource, name } = request;
-  return (
-    namedProtobufLength + objectMessage(request).length + name.length + apiGroup.length + resource.length
+/** Behind them a kubelet responds, whose 404 for a container looks the same. */
+const passedOn: ReadonlySet<string> = new Set(['attach', 'exec', 'log', 'portforward']);
+
+/** The responses that are a server's word about itself for this request, and have such a head. */
+function possibleWords(
+  { decision, requestInfo }: JudgedRequest,
+  { othersMayServe }: Pick<OutboundRequest, 'othersMayServe'>,
+  { status, headers }: ResponseHead,
+): readonly Word[] {
+  const { subresource } = requestInfo;
+  // What an application says is not a server's word; and a request that was rerouted here ends here.
+  if (subresource === 'proxy' || decision.reason === 'AlreadyRerouted') return [];
+  if (status === 404 && othersMayServe !== true) return [];
+  const contentType = /^[^ ;]*/.exec(firstHeader(headers, 'content-type') ?? '')?.[0].toLowerCase();
+  if (status === 404 && contentType !== text && passedOn.has(subresource)) return [];
+  const length = Number(firstHeader(headers, 'content-length'));
+  return words.filter(
+    (each) => each.length === length && each.contentType === contentType && each.statuses.includes(status),
   );
 }
 
-/** What Go's `http.NotFound` writes, and with it an API server that has nothing under a path. */
-const body = '404 page not found\n';
-
-/** @param status of the response, where it was one; in protobuf it is given in JSON, which every client reads too. */
-function notServed(status?: string, isCertain = true): Refusal {
-  const headers: Record<string, string> =
-    status === undefined
-      ? { 'content-type': 'text/plain; charset=utf-8', 'x-content-type-options': 'nosniff' }
-      : { 'content-type': 'application/json' };
-  const response = new Response(status ?? body, { status: 404, headers });
-  return { kind: 'refusal', reason: 'NotServed', isCertain, response };
+/** @returns bytes of content to read before `judge`; `undefined` where the head says all */
+export function contentToJudge(
+  request: JudgedRequest,
+  outbound: Pick<OutboundRequest, 'othersMayServe'>,
+  head: ResponseHead,
+): number | undefined {
+  // Nothing can be read of it, and nothing is carried out for it: the head will do.
+  if (request.inbound.method === 'HEAD') return undefined;
+  return possibleWords(request, outbound, head)[0]?.length;
 }
 
 /**
- * What takes the place of a response by which a server says that it does not serve the path; `undefined` for any other.
- *
- * A server that has nothing under a group responds with the plain text of its mux, known by its length
- * (k8s.io/apiserver pkg/server/mux/pathrecorder.go). Under a group that it has in another version it responds with a Status,
- * as for an object that does not exist. Either is given before anything is carried out, of a write too.
+ * The one place that says what came back: a server's word that it did nothing, given before anything is carried out, of a write
+ * too; `undefined` for any other response. RFC 9110 section 9.2.2 lets a request that is not idempotent be sent again where the
+ * first one was provably not applied; of an upgrade nothing of the client's stream is sent before a 101.
+ * @param content of the response, where `contentToJudge` asks for it
  */
-export function refusalOfNotServed(
-  { requestInfo }: Pick<AdmittedRequest, 'requestInfo'>,
-  { othersMayServe }: Pick<OutboundRequest, 'othersMayServe'>,
-  { status, headers }: ResponseHead,
+export function judge(
+  request: JudgedRequest,
+  outbound: Pick<OutboundRequest, 'othersMayServe'>,
+  head: ResponseHead,
+  content?: Uint8Array,
 ): Refusal | undefined {
-  if (status !== 404 || othersMayServe !== true) return undefined;
-  if (requestInfo.subresource === 'proxy') return undefined;
-  const contentType = firstHeader(headers, 'content-type') ?? '';
-  const length = firstHeader(headers, 'content-length') ?? '';
+  const { status, headers } = head;
+  const ofPeer = refusalOfPeer(request, head);
+  if (ofPeer !== undefined) return ofPeer;
   // Of documents the aggregator says so without a word (k8s.io/kube-aggregator pkg/controllers/openapiv3/aggregator).
-  if (length === '0' && requestInfo.path.startsWith('/openapi/v3/')) {
-    return { ...notServed(), response: new Response(null, { status }) };
+  const isEmpty = status === 404 && firstHeader(headers, 'content-length') === '0';
+  if (isEmpty && outbound.othersMayServe === true && request.requestInfo.path.startsWith('/openapi/v3/')) {
+    return { kind: 'refusal', reason: 'NotServed', response: copyOf(head) };
   }
-  if (/^text\/plain *(;|$)/i.test(contentType)) {
-    return length === String(body.length) ? notServed() : undefined;
+  const isHead = request.inbound.method === 'HEAD';
+  const read = content && new TextDecoder('latin1').decode(content);
+  const said = possibleWords(request, outbound, head).find(({ part }) => isHead || read?.includes(part));
+  return said && { kind: 'refusal', reason: said.reason, response: copyOf(head, content) };
+}
+
+/** For a client for whom there is no other server. */
+function copyOf({ status, headers }: ResponseHead, content?: Uint8Array): Response {
+  const kept = new Headers();
+  for (const name of ['content-type', 'retry-after', 'x-content-type-options']) {
+    const value = firstHeader(headers, name);
+    if (value !== undefined) kept.set(name, value);
   }
-  switch (isNotServedStatus(requestInfo, contentType, length)) {
-    case 'yes':
-      return notServed(notServedStatus);
-    case 'perhaps':
-      return notServed(objectNotFoundStatus(requestInfo), false);
-    case 'no':
-      return undefined;
-  }
+  return new Response(content && new Uint8Array(content), { status, headers: kept });
 }
 
 export function isServedBySnapshot(decision: Decision): boolean {

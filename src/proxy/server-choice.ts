@@ -1,3 +1,5 @@
+import { isLongRunning } from '../apimachinery/long-running.ts';
+import type { RequestInfo } from '../apimachinery/request-info.ts';
 import { mayStillServe } from '../health/health-state.ts';
 import type { MayBeAsked, ServerHealth } from '../health/server-health.ts';
 import type { Destination } from '../request/destination.ts';
@@ -22,12 +24,14 @@ export interface Choice {
 }
 
 interface ServerChoiceOptions {
-  readonly load: Pick<ServerLoad, 'inFlight' | 'isAvoided'>;
+  readonly load: Pick<ServerLoad, 'of' | 'isAvoided'>;
   readonly health?: Pick<ServerHealth, 'mayBeAsked' | 'is'> | undefined;
   /** In [0, 1). */
   readonly random: () => number;
   readonly local?: Destination | undefined;
 }
+
+const nobody: ReadonlySet<RoutingServer> = new Set();
 
 export class ServerChoice {
   readonly #options: ServerChoiceOptions;
@@ -39,16 +43,18 @@ export class ServerChoice {
   /**
    * One of the candidates; where the version matters and no candidate is healthy, one of the next version that has a
    * healthy server. With no healthy server at all a candidate is tried all the same: its `/readyz` may be wrong.
-   * @param except one that was tried already
+   * @param kind of the request: each kind is spread by its own load
+   * @param asked servers that have been tried already
    */
   choose(
     { candidates, isInOrder = false, versions }: Candidates,
-    except?: RoutingServer,
+    kind: LoadKind,
+    asked: ReadonlySet<RoutingServer> = nobody,
   ): Choice | undefined {
     const first =
       (isInOrder
-        ? candidates.find((each) => each !== except && this.mayBeAsked(each) === 'first')
-        : undefined) ?? this.#drawTwo(candidates, except);
+        ? candidates.find((each) => !asked.has(each) && this.mayBeAsked(each) === 'first')
+        : undefined) ?? this.#drawTwo(candidates, kind, asked);
     if (versions === undefined) return first && this.#choiceOf(first);
     // A slow server is asked for a while all the same: other routers still ask it, and it would drop the fields that a
     // server of another version stores meanwhile.
@@ -60,7 +66,7 @@ export class ServerChoice {
     }
     let last = first && this.#choiceOf(first, versions, versions.asked);
     for (const { minor, reachable } of versions.others) {
-      const other = this.#drawTwo(reachable, except);
+      const other = this.#drawTwo(reachable, kind, asked);
       if (other === undefined) continue;
       if (this.mayBeAsked(other) === 'first') return this.#choiceOf(other, versions, minor);
       last ??= this.#choiceOf(other, versions, minor);
@@ -75,12 +81,15 @@ export class ServerChoice {
   }
 
   /**
-   * Of two drawn at random the one with fewer requests in flight (Mitzenmacher, "The Power of Two Choices in Randomized Load
+   * Of two drawn at random the one with less load (Mitzenmacher, "The Power of Two Choices in Randomized Load
    * Balancing"). Servers that may be asked last count only when all are such. Allocates nothing, however many
    * candidates there are.
-   * @param except one that was tried already
    */
-  #drawTwo(candidates: readonly RoutingServer[], except?: RoutingServer): RoutingServer | undefined {
+  #drawTwo(
+    candidates: readonly RoutingServer[],
+    kind: LoadKind,
+    asked: ReadonlySet<RoutingServer>,
+  ): RoutingServer | undefined {
     const { random, load } = this.#options;
     let best: RoutingServer | undefined;
     let isBestFirst = false;
@@ -90,14 +99,14 @@ export class ServerChoice {
       let isFirst = false;
       for (let step = 0; step < candidates.length && !isFirst; step++) {
         const candidate = candidates[(start + step) % candidates.length];
-        if (candidate === undefined || candidate === except || candidate === best) continue;
+        if (candidate === undefined || candidate === best || asked.has(candidate)) continue;
         const may = this.mayBeAsked(candidate);
         isFirst = may === 'first';
         if (isFirst || (may === 'last' && drawn === undefined)) drawn = candidate;
       }
       if (drawn === undefined) break;
-      // Of two that are alike the one with fewer in flight; else the one that may be asked as any other.
-      const isLess = best === undefined || load.inFlight(drawn.id) < load.inFlight(best.id);
+      // Of two that are alike the one with less load; else the one that may be asked as any other.
+      const isLess = best === undefined || load.of(drawn.id, kind) < load.of(best.id, kind);
       if (isFirst === isBestFirst ? isLess : isFirst) {
         best = drawn;
         isBestFirst = isFirst;
@@ -118,34 +127,101 @@ export class ServerChoice {
 const avoidFor = 5_000;
 
 /**
- * Requests in flight, and which servers could not be reached lately, as far as no probes tell (`ServerHealth`). Held by ID, so
+ * A watch is no work of the moment: a server that has just been started has none, and would draw every short request for as long
+ * as the watches of the others last. kube-apiserver counts them apart for the same reason (pkg/server/filters/maxinflight.go).
+ */
+export type LoadKind = 'short' | 'longRunning';
+
+export function loadKindOf(requestInfo: RequestInfo): LoadKind {
+  return isLongRunning(requestInfo) ? 'longRunning' : 'short';
+}
+
+/** One server's requests of one kind. */
+interface Load {
+  inFlight: number;
+  /** Refused requests that still count, at the instant `refusedAt`. Each fades from there on. */
+  refused: number;
+  refusedAt: number;
+}
+
+/** Milliseconds over which a refused watch fades: a client asks again within seconds (client-go, reflector's back-off). */
+const watchFadesIn = 30_000;
+/** Weight of one more response in the mean time that responses take. */
+const weight = 0.05;
+/** Milliseconds: a client that is slow to send its request says nothing of servers. */
+const longestCounted = 5_000;
+
+/**
+ * Load of each server, and which servers could not be reached lately, as far as no probes tell (`ServerHealth`). Held by ID, so
  * it outlives the routing table.
+ *
+ * A request that is refused at once frees its server at once, which looks like capacity: the server would draw more the more it
+ * refuses. So a refused request counts for as long as one that is carried out takes, on average of all servers.
  */
 export class ServerLoad {
-  readonly #inFlight = new Map<string, number>();
+  readonly #loads: Record<LoadKind, Map<string, Load>> = { short: new Map(), longRunning: new Map() };
   readonly #avoidUntil = new Map<string, number>();
   readonly #clock: () => number;
+  /** Milliseconds from sending a short request to the head of its response, where that was a success. */
+  #meanTime = 0;
 
   /** @param clock milliseconds of a clock that only rises: one that is set back would avoid a server for hours. */
   constructor(clock: () => number) {
     this.#clock = clock;
   }
 
-  /** Counts a request as in flight until the returned function is called (once; later calls do nothing). */
-  begin(id: string): () => void {
-    this.#inFlight.set(id, this.inFlight(id) + 1);
-    let ended = false;
-    return () => {
-      if (ended) return;
-      ended = true;
-      const left = this.inFlight(id) - 1;
-      if (left > 0) this.#inFlight.set(id, left);
-      else this.#inFlight.delete(id);
-    };
+  /** A request is sent to the server: in flight until `end` is called on what is returned. */
+  begin(id: string, kind: LoadKind): RequestLoad {
+    let load = this.#loads[kind].get(id);
+    if (load === undefined) {
+      this.#forget(kind);
+      load = { inFlight: 0, refused: 0, refusedAt: 0 };
+      this.#loads[kind].set(id, load);
+    }
+    load.inFlight += 1;
+    return new RequestLoad(load, this, kind, this.#clock());
   }
 
-  inFlight(id: string): number {
-    return this.#inFlight.get(id) ?? 0;
+  /** @param status of the head of a response to a request that was sent at `begunAt` */
+  responded(load: Load, kind: LoadKind, status: number, begunAt: number): void {
+    const now = this.#clock();
+    const took = now - begunAt;
+    if (status < 400) {
+      if (kind === 'longRunning') return;
+      const counted = Math.min(took, longestCounted);
+      this.#meanTime = this.#meanTime === 0 ? counted : this.#meanTime + weight * (counted - this.#meanTime);
+      return;
+    }
+    const whole = this.#wholeOf(kind);
+    if (took >= whole) return;
+    load.refused = this.#refusedOf(load, kind, now) + 1 - took / whole;
+    load.refusedAt = now;
+  }
+
+  /** @returns requests in flight; at a server that has refused some lately, a fraction more */
+  of(id: string, kind: LoadKind): number {
+    const load = this.#loads[kind].get(id);
+    if (load === undefined) return 0;
+    return load.refused === 0 ? load.inFlight : load.inFlight + this.#refusedOf(load, kind, this.#clock());
+  }
+
+  inFlight(id: string, kind: LoadKind): number {
+    return this.#loads[kind].get(id)?.inFlight ?? 0;
+  }
+
+  #wholeOf(kind: LoadKind): number {
+    return kind === 'short' ? this.#meanTime : watchFadesIn;
+  }
+
+  /** Refused at a steady rate, they add up to what they would if each counted in full for that long (Little's law). */
+  #refusedOf({ refused, refusedAt }: Load, kind: LoadKind, now: number): number {
+    return refused === 0 ? 0 : refused * Math.exp((refusedAt - now) / this.#wholeOf(kind));
+  }
+
+  /** Servers come and go. */
+  #forget(kind: LoadKind): void {
+    const loads = this.#loads[kind];
+    for (const [id, { inFlight }] of loads) if (inFlight === 0) loads.delete(id);
   }
 
   reached(id: string): void {
@@ -165,6 +241,33 @@ export class ServerLoad {
     if (this.#clock() < until) return true;
     this.#avoidUntil.delete(id);
     return false;
+  }
+}
+
+/** One request's part in the load of its server. */
+export class RequestLoad {
+  readonly #load: Load;
+  readonly #of: Pick<ServerLoad, 'responded'>;
+  readonly #kind: LoadKind;
+  readonly #begunAt: number;
+  #hasEnded = false;
+
+  constructor(load: Load, of: Pick<ServerLoad, 'responded'>, kind: LoadKind, begunAt: number) {
+    this.#load = load;
+    this.#of = of;
+    this.#kind = kind;
+    this.#begunAt = begunAt;
+  }
+
+  /** @param status of the head of the server's response */
+  responded(status: number): void {
+    this.#of.responded(this.#load, this.#kind, status, this.#begunAt);
+  }
+
+  /** Counts once. */
+  end(): void {
+    if (!this.#hasEnded) this.#load.inFlight -= 1;
+    this.#hasEnded = true;
   }
 }
 

@@ -205,7 +205,7 @@ test('the server that has refused is not busy with what another one responds to'
   const { app, sent, load } = await startGateway();
   assert.equal((await app.request(pods, { method: 'DELETE' })).status, 200);
   assert.deepEqual(
-    sent.map(({ destination }) => load.inFlight(destination.id)),
+    sent.map(({ destination }) => load.inFlight(destination.id, 'short')),
     [0, 1],
   );
 });
@@ -318,6 +318,45 @@ test('what a server that ends refuses is asked of another one, writes too', asyn
   }
 });
 
+test('what a server that ends says with --shutdown-send-retry-after, or one that starts, is asked of another one, writes too', async () => {
+  for (const text of [
+    'The apiserver is shutting down, please try again later.\n',
+    "The apiserver hasn't been fully initialized yet, please try again later.\n",
+  ]) {
+    const refusal = () =>
+      new Response(text, {
+        status: 429,
+        headers: {
+          'content-type': 'text/plain; charset=utf-8',
+          'content-length': String(text.length),
+          'retry-after': '5',
+        },
+      });
+    await assertAnotherResponds('GET', jobs, refusal);
+    await assertAnotherResponds('DELETE', `${jobs}/one`, refusal);
+    const { app } = await startWithEnding(() => true, refusal);
+    const response = await app.request(jobs);
+    assert.deepEqual(
+      [response.status, response.headers.get('retry-after'), await response.text()],
+      [429, '5', text],
+    );
+  }
+});
+
+test('a 429 of priority and fairness is the client’s: another server would be overloaded next', async () => {
+  const text = 'Too many requests, please try again later.\n';
+  const { app, transport } = await startWithEnding(
+    () => true,
+    () =>
+      new Response(text, {
+        status: 429,
+        headers: { 'content-type': 'text/plain', 'content-length': String(text.length) },
+      }),
+  );
+  assert.equal((await app.request(jobs)).status, 429);
+  assert.equal(transport.sent.length, 1);
+});
+
 test('where nobody else serves it, or all of them end, the client is told when to ask again', async () => {
   const alone = snapshotOf({ [localId]: ['v1/pods'] });
   for (const [snapshot, sent] of [
@@ -350,9 +389,9 @@ test('any other 503 is passed on: a server may have carried something out', asyn
         headers: { ...shuttingDownHead, 'content-length': String(other.length) },
       }),
     () =>
-      new Response(shuttingDownStatus, {
+      new Response(`${'x'.repeat(148)}\n\n`, {
         status: 503,
-        headers: { ...shuttingDownHead, 'retry-after': '30' },
+        headers: shuttingDownHead,
       }),
     () => new Response(shuttingDownStatus, { status: 500, headers: shuttingDownHead }),
     () =>
@@ -368,10 +407,8 @@ test('any other 503 is passed on: a server may have carried something out', asyn
   }
 });
 
-test('what a kubelet or an application says is passed on', async () => {
-  for (const subresource of ['proxy', 'log']) {
-    const { app, transport } = await startWithEnding(() => true);
-    assert.equal((await app.request(`${pods}/one/${subresource}`)).status, 503);
-    assert.equal(transport.sent.length, 1, subresource);
-  }
+test('what an application says is passed on', async () => {
+  const { app, transport } = await startWithEnding(() => true);
+  assert.equal((await app.request(`${pods}/one/proxy`)).status, 503);
+  assert.equal(transport.sent.length, 1);
 });

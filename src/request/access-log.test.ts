@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { mixedCluster } from '../../test/support/decision-rows.ts';
 import { recordingLogger } from '../../test/support/recording-logger.ts';
-import { recordingTransport } from '../../test/support/recording-transport.ts';
+import { type RecordingTransport, recordingTransport } from '../../test/support/recording-transport.ts';
 import { testApp, userConnection } from '../../test/support/test-app.ts';
 import { accessLog } from './access-log.ts';
 import { TransportError } from './destination.ts';
@@ -15,8 +15,20 @@ async function linesOf(
   const { logger, lines } = recordingLogger();
   let now = 0;
   const observers = [accessLog(logger)];
-  const monotonicClock = () => (now += 100);
-  const { app } = await testApp({ snapshot: mixedCluster, observers, monotonicClock, connection, transport });
+  const slow: RecordingTransport = {
+    sent: transport.sent,
+    send(...sent) {
+      now += 400;
+      return transport.send(...sent);
+    },
+  };
+  const { app } = await testApp({
+    snapshot: mixedCluster,
+    observers,
+    monotonicClock: () => now,
+    connection,
+    transport: slow,
+  });
   await app.request(`https://router${target}`, {
     headers: { 'audit-id': 'id-1', 'user-agent': 'kubectl/v1.33' },
   });
@@ -49,8 +61,13 @@ test('a line tells of the second try, and of a target that was refused', async (
   });
   const [tried] = await linesOf('/apis/batch/v1/jobs', failing);
   assert.deepEqual(
-    { attempts: tried?.['attempts'], failure: tried?.['failure'], resp: tried?.['resp'] },
-    { attempts: 2, failure: 'TLSFailed', resp: 503 },
+    {
+      attempts: tried?.['attempts'],
+      failure: tried?.['failure'],
+      resp: tried?.['resp'],
+      again: tried?.['again'],
+    },
+    { attempts: 2, failure: 'TLSFailed', resp: 503, again: 'enough' },
   );
   const [refused] = await linesOf('/api/v1/watch');
   assert.deepEqual({ verb: refused?.['verb'], resp: refused?.['resp'] }, { verb: 'GET', resp: 500 });

@@ -24,7 +24,7 @@ export function accessLog(logger: Logger): RequestObserver {
 }
 
 function accessLine(record: RequestRecord): Record<string, unknown> {
-  const { inbound, requestInfo, caller, decision, dropped, attempts } = record;
+  const { inbound, requestInfo, caller, decision, dropped, attempts, again } = record;
   const last = attempts.at(-1);
   const failed = attempts.findLast(({ failure }) => failure !== undefined);
   return {
@@ -43,5 +43,6 @@ function accessLine(record: RequestRecord): Record<string, unknown> {
     ...(last !== undefined && { destination: last.destination.id }),
     ...(attempts.length > 1 && { attempts: attempts.length }),
     ...(failed !== undefined && { failure: failed.failure }),
+    ...(again !== undefined && { again }),
   };
 }

@@ -173,6 +173,20 @@ export interface Attempt {
   failure: AttemptFailure | undefined;
 }
 
+/** Whether another server was asked after one had failed, and why not. */
+export type Again =
+  | 'again'
+  /** It may have been carried out, or no other server would do better. */
+  | 'not repeatable'
+  /** As many were asked as may be. */
+  | 'enough'
+  | 'nobody left'
+  /** Of a body that was too large to be kept. */
+  | 'body gone'
+  /** Other routers may still send to the preferred version, or another version responds by now. */
+  | 'too soon'
+  | 'budget spent';
+
 export interface ByteCounter {
   add(bytes: number): void;
 }
@@ -211,6 +225,8 @@ export class RequestRecord {
   /** The response is merged aggregated discovery, which was there (`kept`), or was merged for this request. */
   aggregatedDiscovery: 'kept' | 'merged' | undefined;
   readonly attempts: Attempt[] = [];
+  /** What became of it after a server had failed it; `undefined`: none has. */
+  again: Again | undefined;
   /** The code of the client's response; 0: none so far. */
   status = 0;
   respondedAt: number | undefined;

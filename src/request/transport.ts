@@ -1,6 +1,6 @@
-import type { RawHeaders } from '../apimachinery/raw-headers.ts';
-import type { Destination } from './destination.ts';
-import type { ByteCounter, InboundRequest } from './inbound.ts';
+import { headerLines, type RawHeaders, rawHeadersOf } from '../apimachinery/raw-headers.ts';
+import { type Destination, TransportError } from './destination.ts';
+import type { InboundRequest, RequestRecord } from './inbound.ts';
 
 /** Hygiene done, identity stamped. Only `buildOutboundRequest` makes one. */
 export interface OutboundRequest {
@@ -38,11 +38,27 @@ export interface ResponseHead {
   readonly headers: RawHeaders;
 }
 
-type ResponseDisposition =
-  /** Pass it on with these header lines. A transport that handles the body reports its size to `bytes`. */
-  | { readonly kind: 'forward'; readonly headers: RawHeaders; readonly bytes?: ByteCounter | undefined }
+export type FinalDisposition =
+  /**
+   * Pass it on with these header lines. A transport that writes it to the client itself tells `record` that the client has a
+   * response, once the head is written, and reports the size of the body to its `responseBytes`.
+   */
+  | {
+      readonly kind: 'forward';
+      readonly headers: RawHeaders;
+      readonly record?: Pick<RequestRecord, 'responded' | 'responseBytes'> | undefined;
+    }
   /** Drop the destination's response, pass on none of its body, and resolve with this instead. */
   | { readonly kind: 'replace'; readonly outcome: ResponseToSend | Refusal };
+
+type ResponseDisposition =
+  | FinalDisposition
+  /** Read the content, which is short by its `Content-Length`, and ask again; forwarded, the response has that content. */
+  | {
+      readonly kind: 'read';
+      readonly length: number;
+      readonly judge: (content: Uint8Array) => FinalDisposition;
+    };
 
 export type OnResponseHead = (head: ResponseHead) => ResponseDisposition;
 
@@ -77,14 +93,12 @@ export interface ResponseToSend {
 export type Outcome = Sent | ResponseToSend;
 
 /**
- * A server's word that it did nothing, by the head of its response, so that another one can be asked. `NotServed`: it does not
- * serve the path. `Unavailable`: it ends, or is down behind its router.
+ * A server's word that it did nothing, so that another one can be asked. `NotServed`: it does not serve the path. `Unavailable`:
+ * it starts or ends, or is down behind its router.
  */
 export interface Refusal {
   readonly kind: 'refusal';
   readonly reason: 'NotServed' | 'Unavailable';
-  /** False where, by its length, it may as well say that the object does not exist. */
-  readonly isCertain: boolean;
   /** A copy of the server's own response, for a client for whom there is no other server. */
   readonly response: Response;
 }
@@ -118,6 +132,50 @@ export function ownResponse(response: Response): ResponseToSend {
  */
 export function passedOnResponse(response: Response): ResponseToSend {
   return { kind: 'response', response, isPassedOn: true };
+}
+
+/** RFC 9110 sections 15.3.5 and 15.4.5, Fetch section 2.2.3: responses that have no body. */
+const withoutBody: ReadonlySet<number> = new Set([204, 205, 304]);
+
+/**
+ * For a transport whose destinations respond with a web `Response`: asks `onResponseHead`, and does what it says.
+ * @param clientHeaders the response's header lines in the form that the client gets
+ * @throws {TransportError} when content that is read before the decision breaks off
+ */
+export async function judgedResponse(
+  response: Response,
+  onResponseHead: OnResponseHead,
+  clientHeaders: (lines: RawHeaders) => Headers = plainHeaders,
+): Promise<SendResult> {
+  const { status } = response;
+  let content: Uint8Array<ArrayBuffer> | undefined;
+  let disposition = onResponseHead({ status, headers: rawHeadersOf(response.headers) });
+  if (disposition.kind === 'read') {
+    content = await contentOf(response);
+    disposition = disposition.judge(content);
+  }
+  if (disposition.kind === 'replace') {
+    if (content === undefined) await response.body?.cancel();
+    return disposition.outcome;
+  }
+  const body = withoutBody.has(status) ? null : (content ?? response.body);
+  return passedOnResponse(new Response(body, { status, headers: clientHeaders(disposition.headers) }));
+}
+
+/** @throws {TransportError} when it breaks off */
+export async function contentOf(response: Response): Promise<Uint8Array<ArrayBuffer>> {
+  try {
+    return new Uint8Array(await response.arrayBuffer());
+  } catch (cause) {
+    const message = `the response broke off: ${String(cause)}`;
+    throw new TransportError('ConnectionClosed', message, { mayHaveBeenProcessed: true, cause });
+  }
+}
+
+function plainHeaders(lines: RawHeaders): Headers {
+  const headers = new Headers();
+  for (const [name, value] of headerLines(lines)) headers.append(name, value);
+  return headers;
 }
 
 /** The runtime's adapter drops this one, which it knows by a header of @hono/node-server's. */

@@ -53,12 +53,21 @@ async function leaveUnanswered(context: TestContext, router: ObservedRouter): Pr
   const request = client.request({ ':path': '/apis/apps/v1/deployments' });
   request.on('error', () => {});
   const inflight = 'mixed_version_proxy_destination_inflight_requests';
-  await scrapeUntil(router, (families) => sampleValue(families, inflight, { destination: 'cp-e' }) === 1);
+  await scrapeUntil(
+    router,
+    (families) => sampleValue(families, inflight, { destination: 'cp-e', request_kind: 'short' }) === 1,
+  );
   request.close(8);
-  await scrapeUntil(router, (families) => sampleValue(families, inflight, { destination: 'cp-e' }) === 0);
+  await scrapeUntil(
+    router,
+    (families) => sampleValue(families, inflight, { destination: 'cp-e', request_kind: 'short' }) === 0,
+  );
   const failing = client.request({ ':path': '/apis/apps/v1/deployments' });
   const failed = once(failing.resume(), 'close');
-  await scrapeUntil(router, (families) => sampleValue(families, inflight, { destination: 'cp-e' }) === 1);
+  await scrapeUntil(
+    router,
+    (families) => sampleValue(families, inflight, { destination: 'cp-e', request_kind: 'short' }) === 1,
+  );
   for (const socket of sockets) socket.destroy();
   await failed;
 }
@@ -114,7 +123,7 @@ describe('metrics of a running router', () => {
       1,
     );
     assert.equal(sampleValue(open, 'mixed_version_proxy_requests_total', labels), undefined);
-    const inflight = { destination: 'cp-b', kind: 'peer' };
+    const inflight = { destination: 'cp-b', kind: 'peer', request_kind: 'longRunning' };
     assert.equal(sampleValue(open, 'mixed_version_proxy_destination_inflight_requests', inflight), 1);
     peer.watches[0]?.end();
     watch.resume();

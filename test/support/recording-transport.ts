@@ -24,10 +24,14 @@ export function recordingTransport(
       const response = await answer(outbound);
       // As a destination that answers has been sent it.
       await inbound.body()?.cancel();
-      const disposition = onResponseHead({
+      const disposed = onResponseHead({
         status: response.status,
         headers: [...response.headers].flat(),
       });
+      const disposition =
+        disposed.kind === 'read'
+          ? disposed.judge(new Uint8Array(await response.clone().arrayBuffer()))
+          : disposed;
       return disposition.kind === 'replace' ? disposition.outcome : passedOnResponse(response);
     },
   };

@@ -1,8 +1,8 @@
-import { allHeaders, rawHeadersOf } from '../../apimachinery/raw-headers.ts';
+import { allHeaders } from '../../apimachinery/raw-headers.ts';
 import { NotSentError, TransportError, type TransportErrorCode } from '../../request/destination.ts';
 import { auditIdHeader } from '../../request/headers.ts';
 import type { InboundRequest } from '../../request/inbound.ts';
-import { type OutboundRequest, passedOnResponse, type Transport } from '../../request/transport.ts';
+import { judgedResponse, type OutboundRequest, type Transport } from '../../request/transport.ts';
 import { errorMessage } from '../../runtime/errors.ts';
 import { webHeaders } from './web-headers.ts';
 import { WorkerInboundRequest } from './worker-inbound.ts';
@@ -18,9 +18,6 @@ export interface FetchOptions {
 
 /** Milliseconds until the head of a response must be there, as kube-apiserver's `--request-timeout`. */
 const headTimeout = 60_000;
-
-/** RFC 9110 sections 15.3.5 and 15.4.5, Fetch section 2.2.3: responses that have no body. */
-const withoutBody: ReadonlySet<number> = new Set([204, 205, 304]);
 
 /** Sends a request with these header lines. @throws {TransportError | NotSentError} (rejects) when there is no response */
 export type FetchSender = (
@@ -200,17 +197,12 @@ export function transportOf(send: FetchSender): Transport {
   return {
     async send(outbound, inbound, onResponseHead) {
       const response = await send(outbound, inbound, outboundHeaders(outbound, inbound));
-      const { status } = response;
-      const disposition = onResponseHead({ status, headers: rawHeadersOf(response.headers) });
-      if (disposition.kind === 'replace') {
-        await response.body?.cancel();
-        return disposition.outcome;
-      }
-      const clientHeaders = webHeaders(disposition.headers, response.headers);
-      if (outbound.longRunning && acceptsCompression(inbound)) keepFromBeingCompressed(clientHeaders);
-      const body = withoutBody.has(status) ? null : response.body;
-      // A compressed body is passed on as it came: workerd does not decode a body that moves between Responses.
-      return passedOnResponse(new Response(body, { status, headers: clientHeaders }));
+      return judgedResponse(response, onResponseHead, (lines) => {
+        const clientHeaders = webHeaders(lines, response.headers);
+        if (outbound.longRunning && acceptsCompression(inbound)) keepFromBeingCompressed(clientHeaders);
+        // A compressed body is passed on as it came: workerd does not decode a body that moves between Responses.
+        return clientHeaders;
+      });
     },
   };
 }

@@ -1,11 +1,13 @@
 import { rawHeadersOf } from '../../apimachinery/raw-headers.ts';
 import { statusResponse } from '../../apimachinery/status.ts';
-import { refuseDeclinedUpgrade } from '../../proxy/forward.ts';
+import { judgeDeclinedUpgrade } from '../../proxy/forward.ts';
 import { handleRequest } from '../../proxy/router.ts';
 import { cleanResponseHeaders } from '../../request/headers.ts';
 import { refuseOwnPath } from '../../request/own-path-target.ts';
 import type { AdmittedRequest, Router } from '../../request/router.ts';
 import {
+  contentOf,
+  type OutboundRequest,
   type Outcome,
   ownResponse,
   passedOnResponse,
@@ -50,7 +52,9 @@ export async function upgradeWebSocket(
       for (const name of handshakeHeaders) headers.delete(name);
       headers.set('upgrade', 'websocket');
       const response: SwitchedResponse = await send(outbound, inbound, headers);
-      return response.webSocket ? switched(response, response.webSocket) : declined(response, request);
+      return response.webSocket
+        ? switched(response, response.webSocket)
+        : declined(response, request, outbound);
     });
   };
   return handleRequest(inbound, router, logger, serve, responseOf);
@@ -76,14 +80,18 @@ function switched(response: Response, webSocket: object): ResponseToSend {
   return passedOnResponse(new Response(null, init));
 }
 
-async function declined(response: Response, request: AdmittedRequest): Promise<SendResult> {
+async function declined(
+  response: Response,
+  request: AdmittedRequest,
+  outbound: OutboundRequest,
+): Promise<SendResult> {
   const { status } = response;
   const head = { status, headers: rawHeadersOf(response.headers) };
-  const instead = refuseDeclinedUpgrade(request, head);
+  const { instead, content } = await judgeDeclinedUpgrade(request, outbound, head, () => contentOf(response));
   if (instead !== undefined) {
-    await response.body?.cancel();
+    if (content === undefined) await response.body?.cancel();
     return instead;
   }
   const headers = webHeaders(cleanResponseHeaders(head.headers), response.headers);
-  return passedOnResponse(new Response(response.body, { status, headers }));
+  return passedOnResponse(new Response(content ?? response.body, { status, headers }));
 }

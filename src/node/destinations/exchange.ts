@@ -7,7 +7,14 @@ import type { ResponseWriter } from '../../http2/server/server-stream.ts';
 import type { HeldBytes } from '../../http2/sockets/held-bytes.ts';
 import { TransportError, type TransportErrorCode } from '../../request/destination.ts';
 import type { ByteCounter } from '../../request/inbound.ts';
-import { type OnResponseHead, passedOnResponse, type SendResult, sent } from '../../request/transport.ts';
+import {
+  type FinalDisposition,
+  type OnResponseHead,
+  passedOnResponse,
+  type ResponseHead,
+  type SendResult,
+  sent,
+} from '../../request/transport.ts';
 import { errorCode, errorMessage } from '../../runtime/errors.ts';
 import type { Deadlines, Expiring } from '../exchange/deadlines.ts';
 import { contentLength, type ResponseSink } from '../exchange/response-sink.ts';
@@ -22,6 +29,18 @@ interface ExchangeOptions {
   readonly givesUp?: (() => boolean) | undefined;
   readonly body?: { readonly opened: boolean } | undefined;
   readonly onBrokenOff?: ((origin: string) => void) | undefined;
+}
+
+interface Head extends ResponseHead {
+  readonly reason: string;
+}
+
+/** A response whose content says what becomes of it. */
+interface Reading {
+  readonly head: Head;
+  readonly judge: (content: Uint8Array) => FinalDisposition;
+  readonly length: number;
+  readonly content: Uint8Array[];
 }
 
 /** Of a response that was replaced by another one, and is read to its end. */
@@ -46,6 +65,7 @@ export class Exchange implements RequestListener, ResponseWriter, Expiring {
   #state: 'waiting' | 'responding' | 'over' = 'waiting';
   /** Since the request is being written: from then on it may have arrived. */
   #source: ResponseSource | undefined;
+  #reading: Reading | undefined;
   #discardTimer: NodeJS.Timeout | undefined;
 
   constructor(options: ExchangeOptions, onResponseHead: OnResponseHead) {
@@ -87,47 +107,70 @@ export class Exchange implements RequestListener, ResponseWriter, Expiring {
   }
 
   head(status: number, headers: RawHeaders, reason = ''): void {
-    if (this.#state !== 'waiting') return;
-    const sink = this.#sink;
-    const onResponseHead = this.#onResponseHead as OnResponseHead;
+    const onResponseHead = this.#onResponseHead;
+    if (this.#state !== 'waiting' || onResponseHead === undefined) return;
     this.#onResponseHead = undefined;
+    const head = { status, headers, reason };
+    this.#disposed(head, () => {
+      const disposition = onResponseHead(head);
+      if (disposition.kind !== 'read') return disposition;
+      this.#reading = { head, judge: disposition.judge, length: disposition.length, content: [] };
+      return undefined;
+    });
+  }
+
+  /** @param dispose `undefined`: the content is read first */
+  #disposed(head: Head, dispose: () => FinalDisposition | undefined): void {
+    const sink = this.#sink;
     try {
-      const disposition = onResponseHead({ status, headers });
+      const disposition = dispose();
+      if (disposition === undefined) return;
       if (disposition.kind === 'replace') {
         this.#finish();
         sink.release();
-        this.#discard(headers);
+        this.#discard(head.headers);
         this.#resolve(disposition.outcome);
         return;
       }
-      sink.respond(status, disposition.headers, reason);
+      sink.respond(head.status, disposition.headers, head.reason);
+      disposition.record?.responded(head.status);
       this.#liftDeadline();
-      this.#bytes = disposition.bytes;
+      this.#bytes = disposition.record?.responseBytes;
       this.#state = 'responding';
-      this.#resolve(sink.response === undefined ? sent(status) : passedOnResponse(sink.response));
+      this.#resolve(sink.response === undefined ? sent(head.status) : passedOnResponse(sink.response));
     } catch (error) {
       // A head that the sink refuses (invalid bytes) counts as an invalid response.
-      this.fail(
-        new TransportError(
-          'InvalidResponse',
-          `${this.#options.origin}: the head of the response is invalid`,
-          {
-            mayHaveBeenProcessed: true,
-            cause: error,
-          },
-        ),
-      );
+      const message = `${this.#options.origin}: the head of the response is invalid`;
+      this.fail(new TransportError('InvalidResponse', message, { mayHaveBeenProcessed: true, cause: error }));
       this.#source?.abort(cancelled());
     }
   }
 
   data(piece: Uint8Array): void {
+    const reading = this.#reading;
+    if (reading !== undefined) {
+      // The piece may be overwritten as soon as this returns.
+      reading.content.push(Uint8Array.from(piece));
+      if (lengthOf(reading.content) > reading.length) this.#wasRead(reading);
+      return;
+    }
     if (this.#state !== 'responding') return;
     this.#bytes?.add(piece.byteLength);
     if (!this.#sink.write(piece)) this.#source?.pause();
   }
 
+  /** A response that is passed on has its content, too. */
+  #wasRead({ head, judge, content }: Reading): void {
+    this.#reading = undefined;
+    if (this.#state !== 'waiting') return;
+    const whole = Buffer.concat(content);
+    this.#disposed(head, () => judge(whole));
+    if (whole.length > 0) this.data(whole);
+  }
+
   end(): void {
+    clearTimeout(this.#discardTimer);
+    if (this.#reading !== undefined) this.#wasRead(this.#reading);
     clearTimeout(this.#discardTimer);
     if (this.#state !== 'responding') return;
     this.#finish();
@@ -198,6 +241,10 @@ export class Exchange implements RequestListener, ResponseWriter, Expiring {
     this.#options.deadlines?.remove(this, this.#deadline);
     this.#deadline = undefined;
   }
+}
+
+function lengthOf(pieces: readonly Uint8Array[]): number {
+  return pieces.reduce((sum, { length }) => sum + length, 0);
 }
 
 function cancelled(): Error {

@@ -15,6 +15,7 @@ import {
 import { startRouter } from '../../../test/support/node-router.ts';
 import { newTransport, send } from '../../../test/support/node-transport.ts';
 import { allHeaders } from '../../apimachinery/raw-headers.ts';
+import { cleanResponseHeaders } from '../../request/headers.ts';
 import { inboundFromRequest } from '../../request/inbound.ts';
 import { type OnResponseHead, ownResponse, responseOf } from '../../request/transport.ts';
 import type { ResponseSink } from '../exchange/response-sink.ts';
@@ -260,6 +261,128 @@ for (const protocol of protocols) {
     }
   });
 }
+
+for (const protocol of protocols) {
+  describe(`a response that is judged by its content, from a destination on ${protocol}`, () => {
+    /** Judges each by the pieces that the destination sends. */
+    async function judging(context: TestContext, pieces: readonly string[]) {
+      const length = String(pieces.join('').length);
+      const peer = await startPeer(context, protocol, async (_incoming, outgoing) => {
+        outgoing.writeHead(404, { 'content-length': length });
+        for (const piece of pieces) {
+          outgoing.write(piece);
+          await new Promise((resolve) => setImmediate(resolve));
+        }
+        outgoing.end();
+      });
+      const judged: string[] = [];
+      const router = await startRouter(context, {
+        destination: peer.destination,
+        onResponseHead: ({ headers }) => ({
+          kind: 'read',
+          length: Number(length),
+          judge(content) {
+            const text = Buffer.from(content).toString();
+            judged.push(text);
+            if (text === 'not found') {
+              return { kind: 'replace', outcome: ownResponse(new Response('instead', { status: 503 })) };
+            }
+            return { kind: 'forward', headers: cleanResponseHeaders(headers) };
+          },
+        }),
+      });
+      return { peer, router, judged };
+    }
+
+    for (const [what, pieces, expected] of [
+      ['is passed on with all of it', ['no', ' such', ' thing'], [404, 'no such thing']],
+      ['is replaced', ['not', ' found'], [503, 'instead']],
+    ] as const) {
+      test(`${what}, once it is there`, async (context) => {
+        const { peer, router, judged } = await judging(context, pieces);
+        const session = http2Client(context, router.port);
+        for (const response of [
+          await askHttp1(router.port),
+          await askHttp2(session),
+          await askHttp2(session),
+        ]) {
+          assert.deepEqual([response.status, response.body.toString()], expected);
+        }
+        assert.deepEqual(new Set(judged), new Set([pieces.join('')]));
+        assert.equal(peer.connections(), dialled[protocol], 'no connection is lost');
+      });
+    }
+  });
+}
+
+test('content that does not come, or ends too soon, is no response: nothing of it reaches the client', async () => {
+  const calls: string[] = [];
+  const sink: ResponseSink = {
+    attach: () => {},
+    release: () => {},
+    respond: () => calls.push('respond'),
+    write: () => calls.push('write') > 0,
+    end: () => calls.push('end'),
+    breakOff: () => calls.push('break off'),
+  };
+  const reading = (): Exchange => {
+    const exchange = new Exchange({ origin: 'https://peer', sink }, ({ headers }) => ({
+      kind: 'read',
+      length: 9,
+      judge: () => ({ kind: 'forward', headers }),
+    }));
+    exchange.begun({ pause: () => {}, resume: () => {}, abort: () => calls.push('abort') });
+    exchange.head(404, ['Content-Length', '9']);
+    exchange.data(new Uint8Array(3));
+    return exchange;
+  };
+  const brokenOff = reading();
+  brokenOff.fail(new Error('closed'));
+  await assert.rejects(brokenOff.result, { code: 'ConnectionClosed', mayHaveBeenProcessed: true });
+  const expired = reading();
+  expired.expire();
+  await assert.rejects(expired.result, { code: 'Timeout' });
+  expired.end();
+  const left = reading();
+  left.onGone();
+  await assert.rejects(left.result, { code: 'ClientGone' });
+  assert.deepEqual(calls, ['abort', 'abort']);
+  // Longer than announced: passed on, not held.
+  const longer = reading();
+  longer.data(new Uint8Array(7));
+  longer.data(new Uint8Array(5));
+  longer.end();
+  assert.deepEqual(calls.slice(2), ['respond', 'write', 'write', 'end']);
+});
+
+test('what a client was given counts: a head that could not be written is a 502, not what the destination said', async () => {
+  const told: number[] = [];
+  const record = { responded: (status: number) => told.push(status), responseBytes: undefined };
+  const sinkThat = (respond: () => void): ResponseSink => ({
+    attach: () => {},
+    release: () => {},
+    respond,
+    write: () => true,
+    end: () => {},
+    breakOff: () => {},
+  });
+  const exchangeWith = (respond: () => void): Exchange => {
+    const exchange = new Exchange({ origin: 'https://peer', sink: sinkThat(respond) }, ({ headers }) => ({
+      kind: 'forward',
+      headers,
+      record,
+    }));
+    exchange.head(200, []);
+    return exchange;
+  };
+  const refused = exchangeWith(() => {
+    throw new TypeError('Invalid character in header content');
+  });
+  await assert.rejects(refused.result, { code: 'InvalidResponse' });
+  assert.deepEqual(told, []);
+  await exchangeWith(() => {}).result;
+  assert.deepEqual(told, [200]);
+});
 
 test('a short response that is not wanted and does not come is given up after five seconds', (context) => {
   context.mock.timers.enable({ apis: ['setTimeout'] });

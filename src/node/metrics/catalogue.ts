@@ -135,8 +135,8 @@ const destinationCatalogue = {
   ),
   destinationInflight: gauge(
     'mixed_version_proxy_destination_inflight_requests',
-    'Requests in flight at a destination, long-running ones included.',
-    destinationLabels,
+    'Requests in flight at a destination: short ones, and long-running ones (watch, log, exec and the like).',
+    [...destinationLabels, 'request_kind'],
   ),
   destinationDuration: histogram(
     'mixed_version_proxy_destination_response_duration_seconds',

@@ -1,3 +1,4 @@
+import type { LoadKind } from '../../proxy/server-choice.ts';
 import { type Destination, leadsTo, type TransportError } from '../../request/destination.ts';
 import { errorCode } from '../../runtime/errors.ts';
 import type { MetricRegistry } from './catalogue.ts';
@@ -71,9 +72,11 @@ export class DestinationSeriesIndex {
     return series;
   }
 
-  tellInFlight(inFlight: (id: string) => number): void {
+  tellInFlight(inFlight: (id: string, kind: LoadKind) => number): void {
     for (const { id, kind } of this.#retained ?? []) {
-      this.#families.destinationInflight.with(id, kind).set(inFlight(id));
+      for (const each of ['short', 'longRunning'] as const) {
+        this.#families.destinationInflight.with(id, kind, each).set(inFlight(id, each));
+      }
     }
   }
 

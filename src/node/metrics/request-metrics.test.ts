@@ -129,12 +129,13 @@ test('what is in flight is told of each destination that there is', () => {
   const { destinations, value } = measured();
   const name = 'mixed_version_proxy_destination_inflight_requests';
   destinations.retain([peer, { ...peer, id: 'c' }]);
-  destinations.tellInFlight((id) => (id === 'b' ? 2 : 0));
-  assert.equal(value(name, { destination: 'b' }), 2);
+  destinations.tellInFlight((id, kind) => (id === 'b' ? (kind === 'short' ? 2 : 300) : 0));
+  assert.equal(value(name, { destination: 'b', request_kind: 'short' }), 2);
+  assert.equal(value(name, { destination: 'b', request_kind: 'longRunning' }), 300);
   destinations.retain([{ ...peer, id: 'c' }]);
   destinations.tellInFlight(() => 1);
-  assert.equal(value(name, { destination: 'b' }), undefined);
-  assert.equal(value(name, { destination: 'c' }), 1);
+  assert.equal(value(name, { destination: 'b', request_kind: 'short' }), undefined);
+  assert.equal(value(name, { destination: 'c', request_kind: 'short' }), 1);
 });
 
 test('a tunnel counts as open until its socket closes', () => {

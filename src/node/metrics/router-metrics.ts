@@ -8,6 +8,7 @@ import {
   type EmbeddedSyncStatus,
   kubeApiServerManifest,
 } from '../../own-paths/status/status-sources.ts';
+import type { LoadKind } from '../../proxy/server-choice.ts';
 import type { Destination, TransportError } from '../../request/destination.ts';
 import type { RequestObserver } from '../../request/inbound.ts';
 import type { Snapshot } from '../../snapshot/format/schema.ts';
@@ -113,7 +114,7 @@ interface StateSources {
   readonly table: () => RoutingTable | undefined;
   readonly credentialFiles: CredentialFiles;
   readonly embeddedSync: () => EmbeddedSyncStatus | undefined;
-  readonly inFlight: (id: string) => number;
+  readonly inFlight: (id: string, kind: LoadKind) => number;
   readonly retryBudget: () => number;
   readonly health: () => readonly ServerHealthReport[];
 }

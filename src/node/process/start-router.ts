@@ -154,7 +154,7 @@ async function start(
     table: () => receiver.current(),
     credentialFiles: credentialWatch,
     embeddedSync: () => embeddedSync?.status(),
-    inFlight: (id) => load.inFlight(id),
+    inFlight: (id, kind) => load.inFlight(id, kind),
     retryBudget: () => retryBudget.left,
     health: () => servers?.health.reports() ?? [],
   });

@@ -120,3 +120,31 @@ test('a 404 to an upgrade is the client’s when there is a snapshot', async (co
   const { received } = await sendAndReadToEnd(context, router.port, bytes, 'admin');
   assert.match(received, /^HTTP\/1\.1 404 .*nay$/s);
 });
+
+describe('an exec that a server refuses because it ends is asked of another server', () => {
+  const text = 'The apiserver is shutting down, please try again later.\n';
+  for (const [what, content] of [
+    ['what it says is read', text],
+    ['and passed on where it says something else', text.replace('shutting down', 'melting down')],
+  ] as const) {
+    test(what, async (context) => {
+      const router = await startRouterUnderTest(context);
+      router.local.answerUpgrade = (socket) => {
+        socket.end(
+          `HTTP/1.1 429 Too Many Requests\r\nContent-Type: text/plain; charset=utf-8\r\nRetry-After: 5\r\nContent-Length: ${content.length}\r\n\r\n${content}`,
+        );
+      };
+      router.peer.answerUpgrade = (socket) => {
+        socket.end('HTTP/1.1 403 Forbidden\r\nContent-Length: 3\r\n\r\nnay');
+      };
+      const bytes = upgradeRequest('websocket', '', 'GET');
+      const { received } = await sendAndReadToEnd(context, router.port, bytes, 'admin');
+      const isItsWord = content === text;
+      assert.match(
+        received,
+        isItsWord ? /^HTTP\/1\.1 403 .*nay$/s : /^HTTP\/1\.1 429 .*melting down, please.*\n$/s,
+      );
+      assert.deepEqual([router.local.requests.length, router.peer.requests.length], [1, isItsWord ? 1 : 0]);
+    });
+  }
+});

@@ -1,16 +1,25 @@
 import type { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
-import type { Duplex } from 'node:stream';
+import { addAbortSignal, type Duplex, Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { allHeaders, firstHeader, type RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { statusResponse } from '../../apimachinery/status.ts';
-import { refuseDeclinedUpgrade } from '../../proxy/forward.ts';
+import { judgeDeclinedUpgrade } from '../../proxy/forward.ts';
 import { handleRequest } from '../../proxy/router.ts';
+import { TransportError } from '../../request/destination.ts';
 import { cleanResponseHeaders, withAuditId, withAuditIdForClient } from '../../request/headers.ts';
 import type { ConnectionInfo, InboundRequest, RequestRecord } from '../../request/inbound.ts';
 import { refuseOwnPath } from '../../request/own-path-target.ts';
 import type { AdmittedRequest, Router } from '../../request/router.ts';
-import { type Outcome, ownResponse, type SendResult, type Sent, sent } from '../../request/transport.ts';
+import {
+  type OutboundRequest,
+  type Outcome,
+  ownResponse,
+  type SendResult,
+  type Sent,
+  sent,
+} from '../../request/transport.ts';
 import { type Logger, silentLogger } from '../../runtime/logger.ts';
 import type { TlsDialer } from '../destinations/tls-dialer.ts';
 import type { Deadlines, Expiring } from '../exchange/deadlines.ts';
@@ -77,12 +86,14 @@ function endWhenWritten(socket: Duplex): void {
  * When one side closes, the other is closed, too: an endless response would otherwise keep the destination's connection
  * and a file descriptor after its client has left.
  * @param headers header lines of the response, without those of its framing
+ * @param content of the response, where it has been read already
  */
 async function relayDeclinedResponse(
   client: Duplex,
   response: IncomingMessage,
   headers: RawHeaders,
   openStreams: OpenStreams | undefined,
+  content: Uint8Array | undefined,
 ): Promise<void> {
   const opened: OpenStream = {
     cut() {
@@ -99,7 +110,7 @@ async function relayDeclinedResponse(
   client.resume();
   client.write(responseHead(response.statusCode ?? 0, response.statusMessage ?? '', headers));
   try {
-    await pipeline(response, client, { end: false });
+    await pipeline(content === undefined ? response : Readable.from([content]), client, { end: false });
   } catch {
     client.destroy();
     return;
@@ -234,7 +245,9 @@ async function upgrade(
     return router.deliver(request, async (outbound) => {
       const response = await dialUpgrade(dialer, outbound, { token, headTimeout, signal: inbound.signal });
       const { head, switched } = response;
-      if (switched === undefined) return afterDeclined(client, head, request, inbound, openStreams);
+      if (switched === undefined) {
+        return afterDeclined(client, head, { request, outbound, inbound, openStreams });
+      }
       forgetHead(incoming);
       return openTunnel(client, firstBytes, head, switched, inbound, openStreams);
     });
@@ -273,16 +286,17 @@ function openTunnel(
  * The destination did not switch. Its response is relayed, after which both connections end; or something takes its place,
  * which ends the connection to it.
  */
-function afterDeclined(
+async function afterDeclined(
   client: Duplex,
   response: IncomingMessage,
-  request: AdmittedRequest,
-  inbound: UpgradeInbound,
-  openStreams: OpenStreams | undefined,
-): SendResult {
+  { request, outbound, inbound, openStreams }: DeclinedRequest,
+): Promise<SendResult> {
   const status = response.statusCode ?? 0;
   inbound.record?.attemptEnded(status);
-  const instead = refuseDeclinedUpgrade(request, { status, headers: response.rawHeaders });
+  const head = { status, headers: response.rawHeaders };
+  const { instead, content } = await judgeDeclinedUpgrade(request, outbound, head, () =>
+    contentOf(response, inbound.signal),
+  );
   if (instead !== undefined) {
     response.destroy();
     return instead;
@@ -291,9 +305,29 @@ function afterDeclined(
   if (inbound.takeResponse()) {
     const headers = withAuditIdForClient(cleanResponseHeaders(response.rawHeaders), inbound);
     headers.push('Connection', 'close');
-    void relayDeclinedResponse(client, response, headers, openStreams);
+    void relayDeclinedResponse(client, response, headers, openStreams, content);
   } else response.destroy();
   return sent(status);
+}
+
+interface DeclinedRequest {
+  readonly request: AdmittedRequest;
+  readonly outbound: OutboundRequest;
+  readonly inbound: UpgradeInbound;
+  readonly openStreams: OpenStreams | undefined;
+}
+
+/** @throws {TransportError} when it breaks off, or the client leaves */
+async function contentOf(response: IncomingMessage, signal: AbortSignal): Promise<Buffer<ArrayBuffer>> {
+  try {
+    return Buffer.from(await buffer(addAbortSignal(signal, response)));
+  } catch (cause) {
+    const code = signal.aborted ? 'ClientGone' : 'ConnectionClosed';
+    throw new TransportError(code, `the response to the upgrade broke off: ${String(cause)}`, {
+      mayHaveBeenProcessed: true,
+      cause,
+    });
+  }
 }
 
 /** The protocols of Kubernetes: exec, attach and port-forward, in their newer and their older form. */

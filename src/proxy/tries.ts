@@ -3,7 +3,13 @@ import type { RequestInfo } from '../apimachinery/request-info.ts';
 import { statusResponse } from '../apimachinery/status.ts';
 import { mayBeStarting } from '../health/health-state.ts';
 import type { Destination, TransportError } from '../request/destination.ts';
-import { announcesBody, type InboundRequest, isRead, type OtherVersion } from '../request/inbound.ts';
+import {
+  type Again,
+  announcesBody,
+  type InboundRequest,
+  isRead,
+  type OtherVersion,
+} from '../request/inbound.ts';
 import type { AdmittedRequest, Send } from '../request/router.ts';
 import { type Outcome, ownResponse, type Refusal } from '../request/transport.ts';
 import type { RoutingServer } from '../snapshot/routing-table/routing-table.ts';
@@ -12,7 +18,7 @@ import { isServedBySnapshot, reasonOf, toldToPeer } from './judge-response.ts';
 import type { RouterSettings } from './options.ts';
 import type { Failed, ServedNowhere } from './other-servers.ts';
 import type { OutboundHints } from './outbound.ts';
-import type { Candidates, Choice, ServerChoice } from './server-choice.ts';
+import { type Candidates, type Choice, loadKindOf, type ServerChoice } from './server-choice.ts';
 import { retryAfterSeconds, unavailable } from './undelivered.ts';
 
 interface Asking {
@@ -33,70 +39,125 @@ interface Asking {
 
 /** @param first the server that was asked, if it is among the candidates */
 export async function askOthers(
-  { settings, decider, choice, servedNowhere, othersMayServe, attempt }: Asking,
+  asking: Asking,
   request: AdmittedRequest,
   candidates: Candidates,
   first: RoutingServer | undefined,
   failed: Failed,
   send: Send,
 ): Promise<Outcome> {
-  const { inbound, decision, requestInfo } = request;
-  const { health, retryBudget, logger } = settings;
-  const rule = othersToAsk(request, failed);
-  const isServed = isServedBySnapshot(decision);
-  const { apiGroup, resource } = requestInfo;
-  logger.debug({ apiGroup, resource, others: rule.atMost }, 'A server failed a request');
-  const asked: RoutingServer[] = first === undefined ? [] : [first];
-  const denying = new Set(isNotServed(failed) && first !== undefined ? [first] : []);
-  let last = failed;
+  const { record } = request.inbound;
+  const { health, logger } = asking.settings;
+  const tries = new Tries(asking, request, candidates, first, failed);
+  const { apiGroup, resource } = request.requestInfo;
+  logger.debug({ apiGroup, resource, others: tries.left }, 'A server failed a request');
   // Who has just been lost may have come back with it.
-  if (isNotServed(failed) && !isServed) await health?.allSettled();
-  for (let count = 0; count < rule.atMost; count++) {
-    const next = chooseOther(choice, candidates, asked, rule);
-    // A body that was too large to be kept has gone to the first one.
-    if (next?.destination === undefined || !canBeSentAgain(inbound)) break;
-    if (decider.comesTooSoon(request, candidates, next)) break;
-    // The local server's substitutes were found just now; these, before the first of them was waited for.
-    if (first !== undefined && decider.isOutdated(request)) break;
-    if (rule.isFromBudget && !retryBudget.withdraw()) break;
-    asked.push(next.server);
+  if (isNotServed(failed) && !isServedBySnapshot(request.decision)) await health?.allSettled();
+  for (;;) {
+    const next = tries.next();
+    if (typeof next === 'string') {
+      if (record !== undefined) record.again = next;
+      return ownResponse(tries.response());
+    }
+    if (record !== undefined) record.again = 'again';
+    const hints = { othersMayServe: asking.othersMayServe(request) };
     const { destination, otherVersion } = next;
-    const hints = { othersMayServe: othersMayServe(request) };
-    const result = await attempt(request, destination, otherVersion, send, hints, (each) => each);
+    const result = await asking.attempt(request, destination, otherVersion, send, hints, (each) => each);
     if (!isFailed(result)) return result;
-    if (isNotServed(result)) denying.add(next.server);
-    // An object that does not exist, as far as the length of the response can tell.
-    if (isNotServed(result) && !result.isCertain) return ownResponse(result.response);
-    // A server that is down says nothing about what the first one denied.
-    const isOver = result.kind === 'no response' && !maySafelyTryAnother(request, result.error);
-    if (rule.atMost === 1 || isOver) last = result;
-    if (isOver) break;
+    tries.failed(next.server, result);
   }
-  if (isServed || !isNotServed(last)) {
-    const isServedElsewhere =
-      (first === undefined && !isNotServed(failed)) ||
-      everyCandidate(candidates).some((candidate) => !denying.has(candidate)) ||
-      decider.isServedByDepartedServer(request);
-    return ownResponse(givenUp(request, last, isServed && isServedElsewhere));
-  }
-  if (mayBeServedByUnknown(settings, request)) {
-    inbound.record?.turnedAway('ServerNotReady');
-    return ownResponse(unavailable('ServerNotKnown'));
-  }
-  if (isNotServed(failed) && denying.size > (first === undefined ? 0 : 1)) servedNowhere.add(requestInfo);
-  return ownResponse(last.response);
 }
 
-function chooseOther(
-  choice: ServerChoice,
-  candidates: Candidates,
-  asked: readonly RoutingServer[],
-  { onlyHealthy }: OthersToAsk,
-): Choice | undefined {
-  const left = candidates.candidates.filter((candidate) => !asked.includes(candidate));
-  const next = choice.choose({ ...candidates, candidates: left }, asked.at(-1));
-  if (next === undefined || asked.includes(next.server)) return undefined;
-  return onlyHealthy && choice.mayBeAsked(next.server) !== 'first' ? undefined : next;
+type Next = Choice & { readonly destination: Destination };
+
+/** The one place that answers "again, and where": what is left to try for one request, after a first server has failed it. */
+export class Tries {
+  readonly #asking: Pick<Asking, 'settings' | 'decider' | 'choice' | 'servedNowhere'>;
+  readonly #request: AdmittedRequest;
+  readonly #candidates: Candidates;
+  readonly #rule: OthersToAsk;
+  readonly #first: RoutingServer | undefined;
+  readonly #firstFailed: Failed;
+  readonly #asked: Set<RoutingServer>;
+  /** Servers that say that they do not serve it. */
+  readonly #denying: Set<RoutingServer>;
+  #last: Failed;
+  left: number;
+
+  /** @param first as for `askOthers` */
+  constructor(
+    asking: Pick<Asking, 'settings' | 'decider' | 'choice' | 'servedNowhere'>,
+    request: AdmittedRequest,
+    candidates: Candidates,
+    first: RoutingServer | undefined,
+    failed: Failed,
+  ) {
+    this.#asking = asking;
+    this.#request = request;
+    this.#candidates = candidates;
+    this.#rule = othersToAsk(request, failed);
+    this.#first = first;
+    this.#firstFailed = failed;
+    this.#last = failed;
+    this.left = this.#rule.atMost;
+    const firsts = first === undefined ? [] : [first];
+    this.#asked = new Set(firsts);
+    this.#denying = new Set(isNotServed(failed) ? firsts : []);
+  }
+
+  /** @returns the server to ask next, which counts as asked from now on; else why nobody is */
+  next(): Next | Exclude<Again, 'again'> {
+    const { settings, decider, choice } = this.#asking;
+    const { inbound, requestInfo } = this.#request;
+    const { atMost, onlyHealthy, isFromBudget } = this.#rule;
+    if (this.left === 0) return atMost === 0 ? 'not repeatable' : 'enough';
+    const { server, destination, otherVersion } =
+      choice.choose(this.#candidates, loadKindOf(requestInfo), this.#asked) ?? {};
+    if (server === undefined || destination === undefined) return 'nobody left';
+    if (onlyHealthy && choice.mayBeAsked(server) !== 'first') return 'nobody left';
+    // A body that was too large to be kept has gone to the first one.
+    if (!canBeSentAgain(inbound)) return 'body gone';
+    if (decider.comesTooSoon(this.#request, this.#candidates, { otherVersion })) return 'too soon';
+    // The local server's substitutes were found just now; these, before the first of them was waited for.
+    if (this.#first !== undefined && decider.isOutdated(this.#request)) return 'too soon';
+    if (isFromBudget && !settings.retryBudget.withdraw()) return 'budget spent';
+    this.left -= 1;
+    this.#asked.add(server);
+    return { server, destination, otherVersion };
+  }
+
+  failed(server: RoutingServer, result: Failed): void {
+    if (isNotServed(result)) this.#denying.add(server);
+    // A server that is down says nothing about what the first one denied.
+    const isOver = result.kind === 'no response' && !maySafelyTryAnother(this.#request, result.error);
+    if (this.#rule.atMost === 1 || isOver) this.#last = result;
+    if (isOver) this.left = 0;
+  }
+
+  /** The response for the client when nobody else is asked. */
+  response(): Response {
+    const { settings, servedNowhere } = this.#asking;
+    const { inbound, requestInfo, decision } = this.#request;
+    const last = this.#last;
+    const isServed = isServedBySnapshot(decision);
+    if (isServed || !isNotServed(last))
+      return givenUp(this.#request, last, isServed && this.#isServedElsewhere());
+    if (mayBeServedByUnknown(settings, this.#request)) {
+      inbound.record?.turnedAway('ServerNotReady');
+      return unavailable('ServerNotKnown');
+    }
+    const others = this.#first === undefined ? 0 : 1;
+    if (isNotServed(this.#firstFailed) && this.#denying.size > others) servedNowhere.add(requestInfo);
+    return last.response;
+  }
+
+  #isServedElsewhere(): boolean {
+    return (
+      (this.#first === undefined && !isNotServed(this.#firstFailed)) ||
+      everyCandidate(this.#candidates).some((candidate) => !this.#denying.has(candidate)) ||
+      this.#asking.decider.isServedByDepartedServer(this.#request)
+    );
+  }
 }
 
 /** Whether nobody is known to serve it, and a server may have been started with it a moment ago. */

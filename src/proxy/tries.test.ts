@@ -5,8 +5,8 @@ import { parseRequestInfo } from '../apimachinery/request-info.ts';
 import { TransportError, type TransportErrorCode } from '../request/destination.ts';
 import type { AdmittedRequest } from '../request/router.ts';
 import type { DecisionReason } from '../routing/decision.ts';
-import { maySafelyTryAnother, othersToAsk } from './ask-others.ts';
 import { RetryBudget } from './other-servers.ts';
+import { maySafelyTryAnother, othersToAsk } from './tries.ts';
 
 const failed = (code: TransportErrorCode, mayHaveBeenProcessed: boolean) =>
   new TransportError(code, 'no response', { mayHaveBeenProcessed });
@@ -64,7 +64,7 @@ test('nothing is tried again for a client that is gone', () => {
   assert.equal(maySafelyTryAnother(asked('GET'), failed('ClientGone', false)), false);
 });
 
-const denied = { kind: 'refusal', reason: 'NotServed', isCertain: true, response: new Response() } as const;
+const denied = { kind: 'refusal', reason: 'NotServed', response: new Response() } as const;
 const ends = { ...denied, reason: 'Unavailable' } as const;
 const silent = { kind: 'no response', error: failed('Timeout', true) } as const;
 const refused = { kind: 'no response', error: failed('ConnectFailed', false) } as const;
