@@ -9,6 +9,8 @@ interface HealthMonitorOptions {
   readonly probe: (destination: Destination, signal: AbortSignal) => Promise<ProbeOutcome>;
   /** Milliseconds between two probes of a server that is healthy. */
   readonly interval: number;
+  /** Whether every server is probed as often as one in doubt. Default: none is. */
+  readonly isUrgent?: (() => boolean) | undefined;
   readonly clock: Pick<Clock, 'monotonic' | 'sleep' | 'random'>;
 }
 
@@ -57,6 +59,11 @@ export class HealthMonitor {
     }
   }
 
+  /** Probes all of them as soon as one in doubt would be. */
+  hurry(): void {
+    for (const { pause } of this.#followed.values()) pause.abort();
+  }
+
   stop(): void {
     this.#endObserving();
     for (const id of [...this.#followed.keys()]) this.#unfollow(id);
@@ -85,12 +92,12 @@ export class HealthMonitor {
   }
 
   async #rest(followed: Followed, begun: number): Promise<void> {
-    const { health, clock, interval } = this.#options;
+    const { health, clock, interval, isUrgent } = this.#options;
     const spread = 1 - jitter + 2 * jitter * clock.random();
     const { id } = followed.destination;
     const hasty = interval / hastePerInterval;
     const least = () => (health.is(id, isLostLately) ? Math.min(whenLost, hasty) : hasty) * spread;
-    let due = health.is(id, isInDoubt) ? least() : interval * spread;
+    let due = health.is(id, isInDoubt) || isUrgent?.() === true ? least() : interval * spread;
     while (!followed.ending.signal.aborted) {
       const left = due - (clock.monotonic() - begun);
       if (left <= 0) return;

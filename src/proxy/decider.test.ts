@@ -210,7 +210,7 @@ test('a watch is misplaced from when on requests wait for another version, not w
       local: undefined,
       routingTable: { current: () => table },
       transport: recordingTransport(),
-      clock: () => now,
+      steadyClock: () => now,
     }),
   );
   const requestInfo = parseRequestInfo('GET', `${jobs}?watch=true`);

@@ -13,9 +13,10 @@ import {
   untilVersionSettles,
 } from '../routing/decide.ts';
 import type { Decision, DecisionContext } from '../routing/decision.ts';
-import { goesElsewhere, mayTip } from '../routing/preferred-version.ts';
+import { goesElsewhere, isWrite, mayTip } from '../routing/preferred-version.ts';
 import { buildRoutingTable, notReadIn } from '../snapshot/routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
+import { confirmedWithin } from '../snapshot/routing-table/version-instants.ts';
 import type { RouterSettings } from './options.ts';
 import { type Candidates, type Choice, noCandidates } from './server-choice.ts';
 
@@ -33,7 +34,7 @@ type DecidedRequest = Pick<AdmittedRequest, 'requestInfo' | 'decision'>;
 const untilReadAgain = 100;
 
 export function createDecider(settings: RouterSettings) {
-  const { routingTable, isVerifiedPeer, preferredVersion, enabled, health, clock } = settings;
+  const { routingTable, isVerifiedPeer, preferredVersion, enabled, health, steadyClock } = settings;
 
   const contextOf = (
     inbound: InboundRequest,
@@ -43,7 +44,7 @@ export function createDecider(settings: RouterSettings) {
     preferredVersion,
     serverId: settings.local?.id,
     localServerIsDown,
-    now: clock(),
+    now: steadyClock(),
     query: queryOf(inbound.target),
     // Upstream's peers send upgrades without a user: there the connection's own certificate is what counts.
     reroutedByVerifiedPeer: hasVerifiedRerouteMark(inbound.headers, caller, isVerifiedPeer(inbound)),
@@ -61,7 +62,7 @@ export function createDecider(settings: RouterSettings) {
     // Its first router has waited already. To wait here would carry it past the change, to a server of the version before.
     if (!enabled || decision.reason === 'AlreadyRerouted') return 0;
     const table = tableOfKnownServers(settings);
-    const now = clock();
+    const now = steadyClock();
     const wait = untilVersionSettles(requestInfo, table, { now, preferredVersion });
     const known = routingTable.current();
     if (wait > 0 || table === undefined || known === undefined || health === undefined) return wait;
@@ -78,7 +79,22 @@ export function createDecider(settings: RouterSettings) {
     return 0;
   };
 
+  /**
+   * Whether a write depends on the version, and the last word that servers are as they are known is too old: a router that is
+   * late by so much must not go by it, for others may have changed.
+   */
+  const isUnconfirmed = ({ requestInfo, decision }: DecidedRequest): boolean => {
+    if (!enabled || routingTable.confirmedAt === undefined || decision.reason === 'AlreadyRerouted')
+      return false;
+    const table = tableOfKnownServers(settings);
+    if (table?.comparison === undefined || !isWrite(requestInfo)) return false;
+    const age = settings.monotonicClock() - (routingTable.confirmedAt() ?? Number.NEGATIVE_INFINITY);
+    if (age <= confirmedWithin) return false;
+    return dependsOnVersion(requestInfo, table, { now: steadyClock(), preferredVersion });
+  };
+
   return {
+    isUnconfirmed,
     decide(inbound: InboundRequest, requestInfo: RequestInfo, caller: Caller): Decision {
       const decision = enabled
         ? decide(
@@ -99,7 +115,7 @@ export function createDecider(settings: RouterSettings) {
         serverId: settings.local?.id,
         localServerIsDown: isLocalServerDown(settings),
         // What waits already is decided by what will be.
-        now: clock() + untilSettled({ requestInfo, decision: before }),
+        now: steadyClock() + untilSettled({ requestInfo, decision: before }),
         reroutedByVerifiedPeer: false,
       });
       return goesElsewhere(before, now, id, kind === 'local');
@@ -169,7 +185,7 @@ export function tableOfKnownServers({
   const unread = [...notReadIn(table.snapshot)].filter(([id]) => !health.is(id, isVerified));
   const made = Object.freeze({
     ...table,
-    ...serversOf(buildRoutingTable(table.snapshot, new Map([...unread, ...notKnown]))),
+    ...serversOf(buildRoutingTable(table.snapshot, new Map([...unread, ...notKnown]), table.changes)),
   });
   known.set(table, { notKnown, table: made });
   return made;

@@ -45,9 +45,12 @@ export function createDelivery(settings: RouterSettings, decider: Decider): Rout
     return !servedNowhere.has(request.requestInfo) || health?.allSettled() !== undefined;
   }
 
-  function notReady(request: AdmittedRequest): Promise<Outcome> {
-    request.inbound.record?.turnedAway('ServerNotReady');
-    return Promise.resolve(ownResponse(toldToPeer(request, unavailable('ServerNotReady'))));
+  function notReady(
+    request: AdmittedRequest,
+    reason: 'ServerNotReady' | 'VersionNotConfirmed' = 'ServerNotReady',
+  ): Promise<Outcome> {
+    request.inbound.record?.turnedAway(reason);
+    return Promise.resolve(ownResponse(toldToPeer(request, unavailable(reason))));
   }
 
   function deliver(request: AdmittedRequest, send: Send): Promise<Outcome> {
@@ -73,6 +76,7 @@ export function createDelivery(settings: RouterSettings, decider: Decider): Rout
     const settled = health?.settled(destination.id);
     if (settled !== undefined) return settled.then(() => deliver(request, send));
     if (decider.comesTooSoon(request, candidates, chosen)) return notReady(request);
+    if (decider.isUnconfirmed(request)) return notReady(request, 'VersionNotConfirmed');
     const hints = {
       othersLeft: () => {
         const asked = new Set(server === undefined ? [] : [server]);

@@ -7,7 +7,7 @@ import { decide } from '../routing/decide.ts';
 import type { Decision, DecisionContext, DecisionReason, DecisionStep } from '../routing/decision.ts';
 import type { SnapshotApiService } from '../snapshot/format/schema.ts';
 import type { RoutingServer, RoutingTable } from '../snapshot/routing-table/routing-table.ts';
-import { gateIsOff, isLocalServerDown, tableOfKnownServers } from './decider.ts';
+import { createDecider, gateIsOff, isLocalServerDown, tableOfKnownServers } from './decider.ts';
 import type { RouterSettings } from './options.ts';
 
 export interface RequestToExplain {
@@ -19,6 +19,8 @@ export interface RequestToExplain {
 export interface ExplainContext extends Omit<DecisionContext, 'reroutedByVerifiedPeer' | 'query' | 'trace'> {
   readonly enabled?: boolean | undefined;
   readonly healthOf?: ((id: string) => HealthStatus | undefined) | undefined;
+  /** Whether a request waits until its servers have confirmed what they are (`RoutingTableSource.confirmedAt`). Default: none does. */
+  readonly isUnconfirmed?: ((requestInfo: RequestInfo, decision: Decision) => boolean) | undefined;
 }
 
 export interface ExplainedCandidate {
@@ -102,6 +104,7 @@ export function explainRequest(
     );
     const servers = [...candidates, ...(versions.otherVersions ?? [])];
     notes.push(...outcomeNotes(decision, servers, localServerIsDown, apiService));
+    if (context.isUnconfirmed?.(requestInfo, decision) === true) notes.push(unconfirmedNote);
   }
   const { decision: kind, reason } = decision;
   const inPlaceOf = decision.decision === 'peer' ? decision.inPlaceOf : undefined;
@@ -116,6 +119,9 @@ export function explainRequest(
     trace,
   };
 }
+
+const unconfirmedNote =
+  'the response is 503 (VersionNotConfirmed): no server has confirmed for six seconds what it is, and it matters which version a write meets';
 
 /** Served by the router, whatever the API servers have under them. */
 const ownDocuments = /^\/(livez|readyz|healthz)(\/|$)/;
@@ -197,13 +203,15 @@ function requestTarget(url: string): string {
 }
 
 export function explainHere(request: RequestToExplain, settings: RouterSettings): Explanation {
-  const { health, clock, preferredVersion, enabled } = settings;
+  const { health, steadyClock, preferredVersion, enabled } = settings;
+  const { isUnconfirmed } = createDecider(settings);
   return explainRequest(request, tableOfKnownServers(settings), {
     serverId: settings.local?.id,
     localServerIsDown: isLocalServerDown(settings),
-    now: clock(),
+    now: steadyClock(),
     preferredVersion,
     enabled,
     healthOf: (id) => health?.report(id)?.status,
+    isUnconfirmed: (requestInfo, decision) => isUnconfirmed({ requestInfo, decision }),
   });
 }

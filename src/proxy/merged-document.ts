@@ -78,8 +78,8 @@ export class DocumentMerger {
       acceptEncoding: firstHeader(headers, 'accept-encoding'),
       ifNoneMatch: firstHeader(headers, 'if-none-match'),
     };
-    const { preferredVersion, clock } = this.#settings;
-    return mergedDiscovery(asked, ledByPreference(table, preferredVersion, clock()), {
+    const { preferredVersion, steadyClock } = this.#settings;
+    return mergedDiscovery(asked, ledByPreference(table, preferredVersion, steadyClock()), {
       localServerId: this.#settings.local?.id,
       onAggregated: (wasMade) => {
         if (inbound.record !== undefined) inbound.record.aggregatedDiscovery = wasMade ? 'kept' : 'merged';

@@ -8,6 +8,7 @@ import type { Transport } from '../request/transport.ts';
 import type { PreferredVersion } from '../routing/decision.ts';
 import { defaultPreferredVersion } from '../routing/preferred-version.ts';
 import { type Logger, silentLogger } from '../runtime/logger.ts';
+import { steadyNow } from '../runtime/time.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { RetryBudget } from './other-servers.ts';
 import type { RequestGate } from './request-gate.ts';
@@ -17,8 +18,9 @@ export interface RoutingTableSource {
   /** The table in force, or `undefined` while there has been no snapshot. */
   current(): RoutingTable | undefined;
   /**
-   * When it was last found that `current` is the newest there is, milliseconds of a monotonic clock (`performance.now`);
-   * `undefined`: never. Left out by sources that are told of each change.
+   * When it was last asked, and heard, that `current` says what there is now, by `monotonicClock`; `undefined`: never. While
+   * servers are of several versions, writes of what they understand differently wait for a younger word. Left out: nobody is
+   * asked, and they are sent all the same.
    */
   confirmedAt?(): number | undefined;
 }
@@ -54,6 +56,8 @@ export interface MixedVersionProxyOptions {
   readonly health?: ServerHealth | undefined;
   /** Milliseconds since the epoch, compared with a snapshot's times. Default `Date.now`. */
   readonly clock?: () => number;
+  /** As `clock`, of one that only rises and that nobody sets: the clock of a table's changes of versions. Default `steadyNow`. */
+  readonly steadyClock?: () => number;
   /** Milliseconds of a monotonic clock, for durations. Default `performance.now`. */
   readonly monotonicClock?: () => number;
   readonly random?: () => number;
@@ -79,6 +83,7 @@ function withDefaults(options: MixedVersionProxyOptions) {
     identityHeaderNames: options.identityHeaderNames ?? defaultIdentityHeaderNames,
     preferredVersion: options.preferredVersion ?? defaultPreferredVersion,
     clock: options.clock ?? Date.now,
+    steadyClock: options.steadyClock ?? steadyNow,
     random: options.random ?? Math.random,
     logger: options.logger ?? silentLogger,
     load: options.load ?? new ServerLoad(monotonicClock),

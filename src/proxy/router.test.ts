@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { type TestContext, test } from 'node:test';
+import { describe, type TestContext, test } from 'node:test';
 import { Hono } from 'hono';
 import { settle } from '../../test/support/manual-clock.ts';
 import { recordingTransport } from '../../test/support/recording-transport.ts';
@@ -8,7 +8,9 @@ import { frontProxyConnection, receiverHolding, testApp } from '../../test/suppo
 import { type Destination, TransportError } from '../request/destination.ts';
 import type { ConnectionInfo } from '../request/inbound.ts';
 import type { ServedSet } from '../snapshot/format/schema.ts';
+import { explainHere } from './explain.ts';
 import { mixedVersionProxy } from './middleware.ts';
+import { resolveOptions } from './options.ts';
 
 const autoscalers = '/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers/web';
 const pods = '/api/v1/namespaces/default/pods/x';
@@ -28,7 +30,7 @@ function clusterThatChangesAt(milliseconds: number, local: '1.35' | '1.36' = '1.
   const servers = { local: server(local), b: server('1.36'), c: server(local === '1.35' ? '1.36' : '1.35') };
   const newer = local === '1.35' ? ['b', 'c'] : ['local', 'b'];
   const versionChanges = newer.map((id) => ({ server: id, from: '1.35', to: '1.36', at }));
-  return snapshotOf(servers, { versionChanges });
+  return snapshotOf(servers, { createdAt: new Date(start).toISOString(), versionChanges });
 }
 
 /** A router that learned when another version is preferred. */
@@ -38,7 +40,13 @@ async function routerThatChangesAt(
 ) {
   const transport = recordingTransport();
   const snapshot = clusterThatChangesAt(milliseconds);
-  const { app } = await testApp({ snapshot, transport, clock: () => Date.now(), ...options });
+  const { app } = await testApp({
+    snapshot,
+    receivedAt: start,
+    transport,
+    steadyClock: () => Date.now(),
+    ...options,
+  });
   const newer = () => transport.sent.filter(({ destination }) => destination.id !== 'local').length;
   const older = () => transport.sent.length - newer();
   const ask = async (path: string, method = 'GET', headers: Readonly<Record<string, string>> = {}) => {
@@ -115,8 +123,8 @@ test('who was waited for until the preferred version has changed is replaced by 
       context.mock.timers.tick(waits);
       throw new TransportError('Timeout', 'not connected', { mayHaveBeenProcessed: false });
     });
-    const snapshot = snapshotOf(servers, { versionChanges });
-    const { app } = await testApp({ snapshot, transport, clock: () => Date.now() });
+    const snapshot = snapshotOf(servers, { createdAt: new Date(start).toISOString(), versionChanges });
+    const { app } = await testApp({ snapshot, receivedAt: start, transport, steadyClock: () => Date.now() });
     // Not before: to take a snapshot in may need a real timer.
     context.mock.timers.enable({ apis: ['Date', 'setTimeout'], now: start });
     const response = await app.request(`https://router${autoscalers}`, { method: 'PUT' });
@@ -142,9 +150,9 @@ test("a library's own handlers wait for the change as its peers do", async (cont
     ['1.35', 'here', 'a peer'],
     ['1.36', 'a peer', 'here'],
   ] as const) {
-    const routingTable = await receiverHolding(clusterThatChangesAt(5_000, version));
+    const routingTable = await receiverHolding(clusterThatChangesAt(5_000, version), start);
     const app = new Hono();
-    app.use(mixedVersionProxy({ local, routingTable, transport, clock: () => Date.now() }));
+    app.use(mixedVersionProxy({ local, routingTable, transport, steadyClock: () => Date.now() }));
     app.all('*', (handled) => handled.text('here'));
     const ask = async () => {
       const response = await app.request(`https://own.example${autoscalers}`, { method: 'PUT' });
@@ -164,4 +172,66 @@ test("a library's own handlers wait for the change as its peers do", async (cont
     transport.sent.every(({ destination }) => destination.kind === 'peer'),
     'the handlers stand for the local server',
   );
+});
+
+describe('while servers are of several versions', () => {
+  const servers = { local: server('1.35'), b: server('1.36'), c: server('1.35') };
+  const late = 6_001;
+
+  /** A router whose servers said `ago` milliseconds before that they are as it knows them. */
+  async function routerConfirmed(ago: number) {
+    const transport = recordingTransport();
+    let confirmedAt = start - ago;
+    const { app, receiver } = await testApp({
+      snapshot: snapshotOf(servers),
+      transport,
+      steadyClock: () => start,
+      monotonicClock: () => start,
+      confirmedAt: () => confirmedAt,
+    });
+    const settings = resolveOptions({ routingTable: receiver, transport, monotonicClock: () => start });
+    const explain = (url: string, method: string) => explainHere({ url, method }, settings);
+    const ask = (path: string, method: string) => app.request(`https://router${path}`, { method });
+    return { ask, explain, transport, confirm: () => (confirmedAt = start) };
+  }
+
+  test('a router that has not heard from its servers for six seconds sends no write of what they understand differently', async (context) => {
+    const { ask, explain, transport } = await routerConfirmed(late);
+    context.mock.timers.enable({ apis: ['setTimeout'] });
+    const asking = ask(autoscalers, 'PUT');
+    for (let asked = 0; asked < 20; asked++) await pass(context, 100);
+    const response = await asking;
+    assert.equal(response.status, 503);
+    assert.equal(response.headers.get('retry-after'), '1');
+    assert.match(await response.text(), /several versions, and it was not possible to ask them/);
+    assert.equal(transport.sent.length, 0);
+    const { notes } = explain(autoscalers, 'PUT');
+    assert.match(notes.join(), /503 \(VersionNotConfirmed\)/);
+    assert.deepEqual(explain(pods, 'PUT').notes, []);
+  });
+
+  test('and sends everything else', async () => {
+    const { ask, transport } = await routerConfirmed(late);
+    assert.equal((await ask(autoscalers, 'GET')).status, 200);
+    assert.equal((await ask(pods, 'PUT')).status, 200);
+    assert.equal(transport.sent.length, 2);
+  });
+
+  test('a write waits for a moment until its servers have been heard', async (context) => {
+    const { ask, transport, confirm } = await routerConfirmed(late);
+    context.mock.timers.enable({ apis: ['setTimeout'] });
+    const asking = ask(autoscalers, 'PUT');
+    await pass(context, 300);
+    assert.equal(transport.sent.length, 0);
+    confirm();
+    await pass(context, 100);
+    assert.equal((await asking).status, 200);
+    assert.equal(transport.sent.length, 1);
+  });
+
+  test('a word of a moment ago is enough', async () => {
+    const { ask, transport } = await routerConfirmed(late - 1);
+    assert.equal((await ask(autoscalers, 'PUT')).status, 200);
+    assert.equal(transport.sent.length, 1);
+  });
 });

@@ -69,6 +69,10 @@ export function handleRequest<Answer>(
 /** Milliseconds over which watches that have waited are opened: all of them end before the version changes. */
 const watchesOpenedOver = 3_000;
 
+/** Milliseconds between two looks whether servers have confirmed what they are, and how often it is looked. */
+const untilAskedAgain = 100;
+const confirmedSoon = 20;
+
 interface SettlingRouter extends Router {
   /**
    * The request as it is to be served, later and decided anew where the version that responds changes in a moment. `deliver`
@@ -119,18 +123,19 @@ export function createRouter(settings: RouterSettings): SettlingRouter {
     if (keepsBody) inbound.keepBody?.();
     const wait = decider.untilVersionSettles(request);
     const delivered =
-      wait === 0
+      wait === 0 && !decider.isUnconfirmed(request)
         ? deliverNow(request, send)
-        : settled(request, wait).then((later) => deliverNow(later, send));
+        : settled(request).then((later) => deliverNow(later, send));
     return keepsBody ? delivered.finally(() => inbound.forgetBody?.()) : delivered;
   }
 
-  async function settled(
-    request: AdmittedRequest,
-    wait = decider.untilVersionSettles(request),
-  ): Promise<AdmittedRequest> {
-    if (wait === 0) return request;
+  async function settled(request: AdmittedRequest): Promise<AdmittedRequest> {
+    const wait = decider.untilVersionSettles(request);
+    if (wait === 0 && !decider.isUnconfirmed(request)) return request;
     for (let left = wait; left > 0; left = decider.untilVersionSettles(request)) await sleep(left);
+    // Servers that become several versions are asked at once; who cannot ask them responds with 503.
+    for (let asked = 0; asked < confirmedSoon && decider.isUnconfirmed(request); asked++)
+      await sleep(untilAskedAgain);
     const { inbound, requestInfo, caller } = request;
     if (requestInfo.verb === 'watch') await sleep(random() * watchesOpenedOver);
     return { ...request, decision: decider.decide(inbound, requestInfo, caller) };

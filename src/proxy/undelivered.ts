@@ -13,6 +13,9 @@ const messages = {
   /** Nobody else is known to serve it; the server that does may be the one that has just come up. */
   ServerNotKnown:
     'an API server was lost or started a moment ago, and what it serves is not known yet, please try again; the request was not carried out',
+  /** Another router may write to another version by now (`confirmedWithin`). */
+  VersionNotConfirmed:
+    'the API servers are of several versions, and it was not possible to ask them for some seconds which one writes go to, please try again; the request was not carried out',
   ServerDeparted:
     'the API server that serves this resource has been stopped and may come back, please try again; the request was not carried out',
   ServedSetsChanging:

@@ -12,12 +12,6 @@ import type { Decision, DecisionContext, DecisionReason, PreferredVersion } from
 
 export const defaultPreferredVersion: PreferredVersion = 'majority';
 
-/**
- * How long what depends on the version waits at least before another version takes the place of the preferred one,
- * milliseconds. What other routers have sent to the version of before is carried out by then; their clocks may differ by it.
- */
-export const versionSettlesFor = 2_000;
-
 const minorVersionPattern = /^(?:0|[1-9]\d{0,3})\.(?:0|[1-9]\d{0,3})$/;
 
 export function isPreferredVersion(text: string): text is PreferredVersion {
@@ -25,9 +19,9 @@ export function isPreferredVersion(text: string): text is PreferredVersion {
 }
 
 /**
- * The minor version that responds at a time, by the snapshot alone: of a named one that no server has, the next.
- * `undefined` where no version is preferred.
- * @param now milliseconds since the epoch
+ * The version that responds at a time, by the snapshot alone: of a named one that no server has, the next. `undefined` where
+ * no version is preferred.
+ * @param now by the clock of `RoutingTable.changes`. Default: once all changes count
  */
 export function preferredMinor(
   { comparison }: Pick<RoutingTable, 'comparison'>,
@@ -48,13 +42,13 @@ function minorAmong(
 
 interface ComingPreference {
   readonly minor: string;
-  /** Milliseconds since the epoch: this router changes then, and every other one mostly. */
+  /** This router changes then, by the clock of `RoutingTable.changes`. */
   readonly at: number;
   /** From then on another router may have changed. */
   readonly waitFrom: number;
 }
 
-/** The next change of the preferred version that the snapshot foresees. @param now milliseconds since the epoch */
+/** The next change of the preferred version that the snapshot foresees. @param now by the clock of `RoutingTable.changes` */
 export function comingPreference(
   { comparison }: Pick<RoutingTable, 'comparison'>,
   version: PreferredVersion = defaultPreferredVersion,
@@ -66,7 +60,7 @@ export function comingPreference(
     const next = minorAmong(steps[index + 1] ?? comparison, version);
     if (next === undefined || next === minorAmong(versions, version)) continue;
     // Another router may see this step and later ones in another order.
-    const waits = steps.slice(index).map((step) => step.waitFrom ?? step.until - versionSettlesFor);
+    const waits = steps.slice(index).map((step) => step.waitFrom);
     return { minor: next, at: until, waitFrom: Math.min(...waits) };
   }
   return undefined;
@@ -155,7 +149,7 @@ function decodingFirst(
 /** Admission checks these for every verb: the operation is CONNECT (k8s.io/apiserver pkg/endpoints/installer.go). */
 const connecting = new Set(['exec', 'attach', 'portforward', 'proxy']);
 
-function isWrite({ verb, subresource }: RequestInfo): boolean {
+export function isWrite({ verb, subresource }: RequestInfo): boolean {
   return (verb !== 'get' && verb !== 'list' && verb !== 'watch') || connecting.has(subresource);
 }
 

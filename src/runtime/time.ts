@@ -9,6 +9,9 @@ export interface Clock {
   random(): number;
 }
 
+/** Milliseconds of a clock that only rises and that nobody sets, since about the epoch. */
+export const steadyNow = (): number => performance.timeOrigin + performance.now();
+
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),

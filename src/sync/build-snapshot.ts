@@ -46,6 +46,8 @@ export interface SnapshotInput {
   readonly previous?: Snapshot | undefined;
   /** Milliseconds since the epoch. */
   readonly now: number;
+  /** The same moment by the clock of `starts`. Default 0. */
+  readonly monotonic?: number | undefined;
   readonly cluster?: string | undefined;
 }
 
@@ -109,7 +111,7 @@ export async function buildSnapshot(input: SnapshotInput): Promise<SnapshotOutpu
   }
   if (servers.length === 0) return { snapshot: undefined, changed: false, warnings };
 
-  const changes = versionChanges(previous, servers, input.servers, now, input.starts);
+  const changes = versionChanges(previous, servers, { now, monotonic: input.monotonic ?? 0 }, input.starts);
   const candidate: Snapshot = {
     apiVersion: snapshotApiVersion,
     kind: snapshotKind,

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { clusterStates, leaseOf, placesOf, startOfTime } from '../../test/support/cluster-states.ts';
 import type { ClusterState } from './cluster-state.ts';
-import type { IdentityLease } from './leases.ts';
 
 const a = 'apiserver-hxhuy3rsmzqt3nvdbfa4wlpycq';
 const olderA = 'kube-apiserver-hxhuy3rsmzqt3nvdbfa4wlpycq';
@@ -30,31 +29,9 @@ describe('a server is found', () => {
         addressSource: 'lease',
         hostname: 'cp-a',
         holderIdentity: `${a}_1`,
-        acquired: { from: Number.NEGATIVE_INFINITY, at: startOfTime - 1000 },
-        heldAt: startOfTime,
         missingSince: undefined,
       },
     ]);
-  });
-
-  it('with the time at which its process acquired the Lease, which renewals do not move and another process does', () => {
-    const { look } = clusterStates();
-    const acquired = (at: number, rest: Partial<IdentityLease>, isUpToDate = true) =>
-      look({ at, isUpToDate, leases: [leaseOf(a, { address: '10.0.0.1:6443', ...rest })] }).servers[0]
-        ?.acquired;
-    const exactly = (at: number) => ({ from: startOfTime + at, at: startOfTime + at });
-    const unseen = { from: Number.NEGATIVE_INFINITY, at: startOfTime - 1000 };
-    assert.deepEqual(acquired(0, {}), unseen, 'it may have been renewed before');
-    assert.deepEqual(acquired(9_000, { renewedAt: startOfTime + 9_000 }), unseen);
-    const [second, third] = [`${a}_2`, `${a}_3`];
-    const later = (seconds: number) => ({ renewedAt: startOfTime + seconds * 1_000 });
-    assert.deepEqual(acquired(13_000, { holderIdentity: second, ...later(12) }), exactly(12_000));
-    // No Lease could be read for a while: that was one of several renewals.
-    acquired(23_000, { holderIdentity: second, ...later(12) }, false);
-    const missed = acquired(43_000, { holderIdentity: third, ...later(42) });
-    assert.deepEqual(missed, { from: startOfTime + 13_000, at: startOfTime + 42_000 });
-    const made = { holderIdentity: second, ...later(50), createdAt: startOfTime + 50_000 };
-    assert.deepEqual(acquired(70_000, made), exactly(50_000));
   });
 
   it('by the endpoint whose host names lead to its Lease', () => {
@@ -146,8 +123,6 @@ describe('a server listed by hand', () => {
       ...listed[0],
       hostname: 'host-a',
       holderIdentity: `${a}_1`,
-      acquired: { from: Number.NEGATIVE_INFINITY, at: startOfTime - 1000 },
-      heldAt: startOfTime,
     });
   });
 

@@ -2,13 +2,11 @@ import { isDns1123Subdomain } from '../apimachinery/names.ts';
 import { addressOf, cidr, contains, ipAddressKey, parseHostPort } from '../snapshot/addresses/addresses.ts';
 import type { AddressSource } from '../snapshot/format/schema.ts';
 import { endpointServerId, ipAddressOf, placeOf, placeOfServer } from './endpoints.ts';
-import { acquisition, type IdentityLease, isSameHost, type LeaseStanding, leaseStanding } from './leases.ts';
-import type { Acquisition, ServerDescription } from './sync-server.ts';
+import { type IdentityLease, isSameHost, type LeaseStanding, leaseStanding } from './leases.ts';
+import type { ServerDescription } from './sync-server.ts';
 import type { SyncTiming } from './timing.ts';
 
 export interface FoundServer extends ServerDescription {
-  /** When its Lease was last seen with this holder, milliseconds since the epoch. */
-  readonly heldAt?: number | undefined;
   /** Since when nothing names it and it cannot be read, by the monotonic clock. */
   readonly missingSince?: number | undefined;
   /** Of a departed server: since when something names it again, by the monotonic clock. */
@@ -32,8 +30,6 @@ export interface ClusterInput {
   /** Whether Leases and endpoints are up to date. While they are not, no grace period ends. */
   readonly isUpToDate: boolean;
 }
-
-type Holding = Pick<FoundServer, 'holderIdentity' | 'heldAt' | 'acquired'>;
 
 export interface ClusterState {
   /** Sorted by ID, with those that are listed by hand. */
@@ -102,7 +98,7 @@ function listedServers(look: Look, listedIds: ReadonlyMap<string, string>): read
     return {
       ...server,
       hostname: server.hostname ?? lease?.hostname,
-      ...(lease && holding(lease, look.before.get(server.id), look)),
+      ...(lease && { holderIdentity: lease.holderIdentity }),
     };
   });
 }
@@ -236,23 +232,11 @@ function leasedServers(
       address,
       addressSource: own?.source ?? known?.addressSource,
       hostname: hostname ?? known?.hostname,
-      ...holding(lease, known, look),
+      holderIdentity: lease.holderIdentity,
     };
     named.set(id, { server, firm: standings.get(id)?.kind === 'held' || isEndpoint });
   }
   return named;
-}
-
-/** Who holds a Lease, since when, as it was first seen of this holder: later renewals say nothing of it. */
-function holding(
-  lease: IdentityLease,
-  known: Holding | undefined,
-  { now, isUpToDate }: Pick<ClusterInput, 'now' | 'isUpToDate'>,
-): Holding & { readonly acquired: Acquisition } {
-  const { holderIdentity } = lease;
-  const isSame = known?.holderIdentity === holderIdentity;
-  const acquired = (isSame ? known.acquired : undefined) ?? acquisition(lease, known?.heldAt);
-  return { holderIdentity, acquired, heldAt: isUpToDate ? now : isSame ? known.heldAt : undefined };
 }
 
 /** An address that now belongs to another server stays in use until that one has been read there. */

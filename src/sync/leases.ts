@@ -4,7 +4,6 @@ import { parseHostPort } from '../snapshot/addresses/addresses.ts';
 import { shortText } from '../snapshot/format/schema.ts';
 import { placeOf } from './endpoints.ts';
 import { checkedDocument } from './server-documents.ts';
-import type { Acquisition } from './sync-server.ts';
 
 const leasesPath = '/apis/coordination.k8s.io/v1/namespaces/kube-system/leases';
 
@@ -68,27 +67,6 @@ export function parseIdentityLease(object: unknown): IdentityLease {
     createdAt: parseRfc3339(metadata.creationTimestamp),
     durationMilliseconds: spec.leaseDurationSeconds * 1000,
   };
-}
-
-/** A renewal is at most this much later than the one before, milliseconds: kube-apiserver renews every 10 s. */
-const renewedWithin = 15_000;
-/** One that is seen within less than this after its Lease was seen with another holder is the first, milliseconds. */
-const firstRenewalWithin = 8_000;
-
-/**
- * When its holder acquired a Lease, for somebody who has just seen this holder for the first time. kube-apiserver writes no
- * `acquireTime`. One that it has created a renewal ago at most it has acquired then, to the second. Else the first renewal
- * that was seen counts: the first of all for whoever was watching, and a later one for whoever was not.
- * @param heldBeforeAt when the Lease was last seen with another holder, milliseconds since the epoch
- */
-export function acquisition(
-  { createdAt, renewedAt }: IdentityLease,
-  heldBeforeAt = Number.NEGATIVE_INFINITY,
-): Acquisition {
-  const isNew = createdAt !== undefined && Math.abs(renewedAt - createdAt) <= renewedWithin;
-  if (isNew) return { from: createdAt, at: createdAt };
-  const isFirst = renewedAt - heldBeforeAt < firstRenewalWithin;
-  return { from: isFirst ? renewedAt : heldBeforeAt, at: renewedAt };
 }
 
 /** Whether an identity Lease still says that its server runs. */

@@ -38,7 +38,7 @@ interface ReaderState {
   dueAt: number;
   /** It was lost, or another process runs it, and it has not been read since. */
   lost: LostServer | undefined;
-  /** When it was asked for the last time and no later process was ready, milliseconds since the epoch. */
+  /** When it was asked for the last time and no later process was ready, by the monotonic clock. */
   notReadyAt: number | undefined;
   start: SeenStart | undefined;
   /** What it said while it was not ready yet; `undefined` until it has been asked, and once it has been read. */
@@ -46,9 +46,8 @@ interface ReaderState {
 }
 
 interface LostServer {
-  /** By the monotonic clock, and in milliseconds since the epoch. */
+  /** By the monotonic clock. */
   readonly since: number;
-  readonly at: number;
   /** Its Lease has another holder than when it was read: what is known of it is said of another process. */
   readonly changedHands: boolean;
 }
@@ -100,7 +99,6 @@ export function createServerReaders(options: ServerReadersOptions) {
 
   const lostNow = (changedHands: boolean): LostServer => ({
     since: clock.monotonic(),
-    at: clock.now(),
     changedHands,
   });
   const isLost = ({ lost }: ReaderState): boolean =>
@@ -150,13 +148,12 @@ export function createServerReaders(options: ServerReadersOptions) {
   async function read(state: ReaderState, end: AbortSignal): Promise<void> {
     const signal = AbortSignal.any([end, state.drop.signal]);
     const [reading, seconds, askedAt] = await limit(async () => {
-      const begun = clock.monotonic();
-      const askedAt = clock.now();
-      const since = () => (clock.monotonic() - begun) / 1000;
+      const askedAt = clock.monotonic();
+      const since = () => (clock.monotonic() - askedAt) / 1000;
       const stage = isLost(state) ? await readiness(state.server, signal) : 'ready';
       const { lost, notReadyAt } = state;
       if (stage === 'ready' && lost !== undefined) {
-        state.start ??= { lostAt: lost.at, notReadyAt, readyAt: clock.now() };
+        state.start ??= { notReadyAt, readyAt: clock.monotonic() };
       }
       if (stage === 'starting') {
         Object.assign(state, { start: undefined, notReadyAt: askedAt });
@@ -177,7 +174,7 @@ export function createServerReaders(options: ServerReadersOptions) {
       const { notReadyAt } = state;
       const isOtherProcess = before?.ok === true && before.version !== reading.version;
       if (state.lost === undefined && isOtherProcess) {
-        state.start = { lostAt: notReadyAt ?? askedAt, notReadyAt, readyAt: clock.now() };
+        state.start = { notReadyAt, readyAt: clock.monotonic() };
         state.gateReader.outdate();
       }
       const knownGroupVersions = groupVersionsOf(reading.set);

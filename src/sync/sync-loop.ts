@@ -390,6 +390,7 @@ export async function runRound(
     schemas: schemas.byServer,
     previous,
     now: options.clock.now(),
+    monotonic: options.clock.monotonic(),
     storageVersions: view.storageVersions,
     decodableVersions: view.decodableVersions,
     cluster: options.cluster,

@@ -9,20 +9,12 @@ import {
 } from '../snapshot/format/schema.ts';
 import type { ReadErrorCode, ServerDocuments } from './server-documents.ts';
 
-/** When the holder of a Lease acquired it, in milliseconds since the epoch: not before `from`, and at the latest `at`. */
-export interface Acquisition {
-  readonly from: number;
-  readonly at: number;
-}
-
 export interface ServerDescription
   extends Pick<SnapshotServer, 'id' | 'address' | 'url' | 'addressSource' | 'serverName' | 'hostname'> {
   /** `https://host:port` to read it at, if its address for routers leads to a router in front of it. */
   readonly readFrom?: string | undefined;
   /** Who holds its Lease, which differs for each process of it. A new process is read at once. */
   readonly holderIdentity?: string | undefined;
-  /** When its process acquired its Lease, by its own clock, as all who watch Leases read it. */
-  readonly acquired?: Acquisition | undefined;
   /** When it departed, milliseconds since the epoch; it may come back. */
   readonly departedAt?: number | undefined;
 }
@@ -62,10 +54,8 @@ export interface SuccessfulReading {
   readonly versionIssue?: string | undefined;
 }
 
-/** The start of a server, as far as it was seen: it became ready between two instants. Milliseconds since the epoch. */
+/** The start of a server, as far as it was seen: it became ready between two instants of a clock that only rises. */
 export interface SeenStart {
-  /** It did not respond any more, or its Lease had another holder, or its process of before was read for the last time. */
-  readonly lostAt: number;
   /** It was not ready then, by its own word, or its process of before was. Left out: it never said so. */
   readonly notReadyAt?: number | undefined;
   readonly readyAt: number;

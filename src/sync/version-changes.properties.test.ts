@@ -1,49 +1,94 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { leaseOf } from '../../test/support/cluster-states.ts';
+import { recordingTransport } from '../../test/support/recording-transport.ts';
 import { snapshotOf } from '../../test/support/snapshot-builder.ts';
 import { parseRequestInfo } from '../apimachinery/request-info.ts';
-import { untilVersionSettles } from '../routing/decide.ts';
+import { createDecider } from '../proxy/decider.ts';
+import { resolveOptions } from '../proxy/options.ts';
+import { localDecision } from '../routing/decision.ts';
 import { preferredMinor } from '../routing/preferred-version.ts';
 import { buildRoutingTable } from '../snapshot/routing-table/build-routing-table.ts';
-import { acquisition } from './leases.ts';
+import { VersionInstants, versionSettlesFor } from '../snapshot/routing-table/version-instants.ts';
 import { versionChanges } from './version-changes.ts';
 
-const start = Date.UTC(2026, 0, 31);
+const epoch = Date.UTC(2026, 0, 31);
 const serves = ['v1/pods', 'autoscaling/v2/horizontalpodautoscalers'];
-const write = parseRequestInfo('PUT', '/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers/web');
+const write = {
+  requestInfo: parseRequestInfo(
+    'PUT',
+    '/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers/web',
+  ),
+  decision: localDecision('ServedLocally'),
+};
 /** Milliseconds between two looks at the routers. */
-const step = 50;
+const step = 200;
 
-/** How one router sees server `b` come back in another version. Milliseconds; all times count from the loss of `b`. */
-const view = fc.record({
-  /** Its clock is so much fast. */
-  clockSkew: fc.integer({ min: -900, max: 900 }),
-  /** It asked for the last time before, and for the first time after, `b` became ready, so long away from that. */
-  askedBefore: fc.integer({ min: 0, max: 8_000 }),
-  askedAfter: fc.integer({ min: 0, max: 4_000 }),
-  /** From then on, until its snapshot says so. */
-  read: fc.integer({ min: 0, max: 400 }),
-  /** It has seen `b` say that it was starting. Else only that the process before was there. */
-  sawItStart: fc.boolean(),
-  /** It saw the Lease change hands; else it lists the Lease once it reads `b`, so that several renewals may have passed. */
-  watchesLeases: fc.boolean(),
-  /** It was started while `b` was away, or after: it has seen nothing of it. */
+/** How one process asks server `b`: one question after the other. Milliseconds. */
+const asking = fc.record({
+  /** Between the answer to a question and the next one, and where in that the first begins. */
+  pause: fc.integer({ min: 100, max: 8_000 }),
+  phase: fc.integer({ min: 0, max: 8_000 }),
+  /** From a question to its answer; the server looks somewhere in between. */
+  delay: fc.oneof(fc.integer({ min: 1, max: 400 }), fc.integer({ min: 0, max: 60_000 })),
+  looksAt: fc.double({ min: 0, max: 1, noNaN: true }),
+});
+
+/** The clocks of one machine. */
+const clocks = fc.record({
+  /** Of the wall clock, milliseconds. */
+  skew: fc.integer({ min: -3_600_000, max: 3_600_000 }),
+  /** Of the one that only rises: so many millionths fast. */
+  drift: fc.integer({ min: -200, max: 200 }),
+});
+
+const reader = fc.record({
+  clocks,
+  questions: asking,
+  /** From the answer to a snapshot of it. */
+  read: fc.integer({ min: 0, max: 10_000 }),
+  /** It was started while `b` was away, or after: it has seen nothing of its start. */
   wasStarted: fc.boolean(),
 });
 
-const cluster = fc.record({
-  /** The Lease is acquired, and so long after that the server is ready. */
-  leaseAt: fc.integer({ min: 1_000, max: 60_000 }),
-  readyAfter: fc.integer({ min: 0, max: 90_000 }),
-  /** As 1.35 and newer do when they are stopped in order. */
-  leaseIsMadeAnew: fc.boolean(),
-  from: fc.constantFrom('1.35', '1.36'),
-  routers: fc.array(view, { minLength: 2, maxLength: 4 }),
+const router = fc.record({
+  clocks,
+  probes: asking,
+  /** Of the snapshot to it, where it is pushed: by which of the sync jobs, after how long. */
+  pushed: fc.option(fc.integer({ min: 0, max: 60_000 })),
+  reader,
 });
 
-type Cluster = typeof cluster extends fc.Arbitrary<infer Value> ? Value : never;
+const cluster = fc.record({
+  from: fc.constantFrom('1.35', '1.36'),
+  job: reader,
+  routers: fc.array(router, { minLength: 2, maxLength: 4 }),
+});
+
+type ValueOf<A> = A extends fc.Arbitrary<infer Value> ? Value : never;
+
+/** `b` became ready in another version at 0, which is no process's clock. */
+interface Question {
+  readonly askedAt: number;
+  readonly answeredAt: number;
+  readonly isReady: boolean;
+}
+
+/** From a minute before, when all is known, on. */
+function questionsOf({ pause, phase, delay, looksAt }: ValueOf<typeof asking>): readonly Question[] {
+  const questions: Question[] = [];
+  for (let askedAt = -130_000 - (phase % pause); askedAt < 160_000; ) {
+    const answeredAt = askedAt + delay;
+    questions.push({ askedAt, answeredAt, isReady: askedAt + delay * looksAt >= 0 });
+    askedAt = answeredAt + pause;
+  }
+  return questions;
+}
+
+const steadyOf =
+  ({ drift }: ValueOf<typeof clocks>) =>
+  (time: number) =>
+    500_000 + time * (1 + drift / 1_000_000);
 
 function snapshotWith(b: string, metadata: Parameters<typeof snapshotOf>[1]) {
   const versions = { a: '1.36', b, c: '1.35' };
@@ -53,106 +98,112 @@ function snapshotWith(b: string, metadata: Parameters<typeof snapshotOf>[1]) {
   return snapshotOf(Object.fromEntries(servers), metadata);
 }
 
-/** Where a router sends a write at a time, in milliseconds since the loss of `b`; `undefined` while writes wait. */
-function routerOf(
-  { leaseAt, readyAfter, leaseIsMadeAnew, from }: Cluster,
-  seen: typeof view extends fc.Arbitrary<infer V> ? V : never,
+/** The snapshots of before and after, and when the second is made. */
+function readingOf(
+  { clocks, questions, read, wasStarted }: ValueOf<typeof reader>,
+  from: string,
+  to: string,
 ) {
-  const to = from === '1.35' ? '1.36' : '1.35';
-  const readyAt = leaseAt + readyAfter;
-  const own = (time: number) => start + time + seen.clockSkew;
-  const knownAt = readyAt + seen.askedAfter + seen.read;
-  const previous = snapshotWith(from, { createdAt: new Date(own(-1_000)).toISOString() });
-  const renewedAt = start + leaseAt + Math.max(0, Math.floor((knownAt - leaseAt) / 10_000)) * 10_000;
-  const createdAt = leaseIsMadeAnew ? start + leaseAt : start - 3_600_000;
-  const lease = leaseOf('b', { renewedAt: seen.watchesLeases ? start + leaseAt : renewedAt, createdAt });
-  const acquired = acquisition(lease, seen.watchesLeases ? own(leaseAt - 5_000) : undefined);
-  const notReadyAt = seen.sawItStart ? Math.max(leaseAt, readyAt - seen.askedBefore) : undefined;
-  const starts = new Map([
-    [
-      'b',
-      {
-        lostAt: own(500),
-        notReadyAt: notReadyAt === undefined ? undefined : own(Math.min(notReadyAt, readyAt)),
-        readyAt: own(readyAt + seen.askedAfter),
-      },
-    ],
-  ]);
+  const steady = steadyOf(clocks);
+  const text = (time: number) => new Date(epoch + time + clocks.skew).toISOString();
+  const all = questionsOf(questions);
+  const first = all.find(({ isReady }) => isReady);
+  assert.ok(first !== undefined);
+  const notYet = all.filter(({ isReady, answeredAt }) => !isReady && answeredAt <= first.answeredAt).at(-1);
+  const madeAt = first.answeredAt + read;
+  const start = {
+    readyAt: steady(first.answeredAt),
+    notReadyAt: notYet && steady(notYet.askedAt),
+  };
+  const before = snapshotWith(from, { createdAt: text(-70_000) });
   const { servers } = snapshotWith(to, {});
   const changes = versionChanges(
-    previous,
+    before,
     servers,
-    [{ id: 'b', acquired }],
-    own(knownAt),
-    seen.wasStarted ? new Map() : starts,
+    { now: Date.parse(text(madeAt)), monotonic: steady(madeAt) },
+    wasStarted ? new Map() : new Map([['b', start]]),
   );
-  const tables = [
-    buildRoutingTable(previous),
-    buildRoutingTable(snapshotWith(to, { versionChanges: changes })),
-  ] as const;
-  return (time: number): string | undefined => {
-    // Whoever was started reads first.
-    if (seen.wasStarted && time < knownAt) return undefined;
-    const table = tables[time < knownAt ? 0 : 1];
-    const now = own(time);
-    return untilVersionSettles(write, table, { now }) > 0 ? undefined : preferredMinor(table, undefined, now);
+  const after = snapshotWith(to, { generation: 2, createdAt: text(madeAt), versionChanges: changes });
+  return { before, after, madeAt };
+}
+
+/** Where a router sends a write at a time, in milliseconds since `b` became ready; `undefined` while writes wait, or get 503. */
+function routerOf(given: ValueOf<typeof router>, job: ValueOf<typeof reader>, from: string) {
+  const to = from === '1.35' ? '1.36' : '1.35';
+  const { before, after, madeAt } = readingOf(given.pushed === null ? given.reader : job, from, to);
+  const knownAt = madeAt + (given.pushed ?? 0);
+  const steady = steadyOf(given.clocks);
+  const probes = questionsOf(given.probes);
+  let time = -60_000;
+  /** A probe confirms what the table in force says, and nothing else. */
+  const confirmedAt = () => {
+    const confirmed = probes.filter(
+      ({ answeredAt, isReady }) => answeredAt <= time && isReady === answeredAt >= knownAt,
+    );
+    const last = confirmed.at(-1);
+    return last && steady(last.askedAt);
+  };
+  const steadyClock = () => steady(time);
+  const instants = new VersionInstants({
+    steadyClock,
+    serverConfirmedAt: (id) => (id === 'b' ? confirmedAt() : undefined),
+  });
+  let table = buildRoutingTable(before, undefined, instants.of(before));
+  const decider = createDecider(
+    resolveOptions({
+      routingTable: { current: () => table, confirmedAt },
+      transport: recordingTransport(),
+      steadyClock,
+      monotonicClock: steadyClock,
+    }),
+  );
+  return (at: number): string | undefined => {
+    if (at >= knownAt && time < knownAt) {
+      time = knownAt;
+      table = buildRoutingTable(after, undefined, instants.of(after));
+    }
+    time = at;
+    if (decider.untilVersionSettles(write) > 0 || decider.isUnconfirmed(write)) return undefined;
+    return preferredMinor(table, undefined, steadyClock());
   };
 }
 
-const seenAtOnce = {
-  clockSkew: 0,
-  askedBefore: 0,
-  askedAfter: 0,
-  read: 0,
-  sawItStart: false,
-  watchesLeases: false,
-  wasStarted: false,
-};
-
-/** By a clock that is a millisecond late the Lease that was listed is from the future: it is a Lease all the same. */
-const leaseFromTheFuture: Cluster = {
-  leaseAt: 1_000,
-  readyAfter: 56_669,
-  leaseIsMadeAnew: false,
-  from: '1.35',
-  routers: [{ ...seenAtOnce, clockSkew: -1, askedAfter: 2_980, read: 351, sawItStart: true }, seenAtOnce],
-};
-
-test('however differently routers see a server come back, none sends to the version of before once another sends to the new one', () => {
+test('whatever clocks and delays do, no router sends to the version of before once another may have sent to the new one', () => {
   fc.assert(
-    fc.property(cluster, (given) => {
-      const routers = given.routers.map((seen) => routerOf(given, seen));
-      const { leaseAt, readyAfter, from } = given;
-      const readyAt = leaseAt + readyAfter;
-      let hasChanged = false;
-      const waits = routers.map(() => 0);
-      for (let time = readyAt - 1_000; time < readyAt + 20_000; time += step) {
-        const sent = routers.map((router) => router(time));
-        if (sent.some((minor) => minor !== undefined && minor !== from)) hasChanged = true;
-        assert.ok(
-          !hasChanged || !sent.includes(from),
-          `${time - readyAt} ms after it was ready: ${sent.join(', ')}`,
-        );
-        for (const [index, minor] of sent.entries())
-          if (minor === undefined) waits[index] = (waits[index] ?? 0) + step;
+    fc.property(cluster, ({ from, job, routers: given }) => {
+      const routers = given.map((each) => routerOf(each, job, from));
+      let lastBefore = Number.NEGATIVE_INFINITY;
+      let firstAfter = Number.POSITIVE_INFINITY;
+      for (let time = -1_000; time < 150_000; time += step) {
+        for (const sent of routers.map((send) => send(time))) {
+          if (sent === from) lastBefore = time;
+          else if (sent !== undefined) firstAfter = Math.min(firstAfter, time);
+        }
       }
-      assert.ok(hasChanged, 'all change in the end');
-      assert.ok(Math.max(...waits) <= 17_000, `none waits for long: ${waits.join(', ')}`);
+      // What was sent to the version of before has its time to be carried out.
+      assert.ok(firstAfter - lastBefore >= versionSettlesFor - 2 * step, `${lastBefore}, then ${firstAfter}`);
     }),
-    { numRuns: 300, examples: [[leaseFromTheFuture]] },
+    { numRuns: 200 },
   );
 });
 
-test('routers that watch a server come back wait for two seconds, and a little', () => {
-  fc.assert(
-    fc.property(cluster, (given) => {
-      const seen = { askedBefore: 150, askedAfter: 150, read: 400, sawItStart: true, watchesLeases: true };
-      const router = routerOf(given, { ...seen, clockSkew: 0, wasStarted: false });
-      const readyAt = given.leaseAt + given.readyAfter;
-      let wait = 0;
-      for (let time = readyAt; time < readyAt + 20_000; time += step)
-        if (router(time) === undefined) wait += step;
-      assert.ok(wait >= 1_950 && wait <= 2_350, `${wait} ms`);
-    }),
+const prompt: ValueOf<typeof asking> = { pause: 100, phase: 0, delay: 20, looksAt: 0.5 };
+const goodClocks = { skew: 0, drift: 0 };
+
+test('routers that ask a server as it starts wait for two seconds, and a little', () => {
+  const watching = { clocks: goodClocks, questions: prompt, read: 400, wasStarted: false };
+  const send = routerOf(
+    { clocks: goodClocks, probes: prompt, pushed: null, reader: watching },
+    watching,
+    '1.35',
   );
+  let wait = 0;
+  let changedAt: number | undefined;
+  for (let time = -1_000; time < 20_000; time += 50) {
+    const sent = send(time);
+    if (sent === undefined) wait += 50;
+    if (sent === '1.36') changedAt ??= time;
+  }
+  assert.ok(wait >= 1_950 && wait <= 2_400, `${wait} ms`);
+  assert.ok(changedAt !== undefined && changedAt >= 10_000 && changedAt <= 10_200, `${changedAt}`);
 });

@@ -21,9 +21,13 @@ export function seal(snapshot: Snapshot): Promise<string> {
   return sealSnapshot(snapshot, signingKeyOf(generated.privateJwk));
 }
 
-/** A receiver that holds `snapshot`, taken through the same door as a pushed one. */
-export async function receiverHolding(snapshot?: Snapshot): Promise<SnapshotReceiver> {
+/**
+ * A receiver that holds `snapshot`, taken through the same door as a pushed one.
+ * @param receivedAt by the clock that decides. Default: now
+ */
+export async function receiverHolding(snapshot?: Snapshot, receivedAt?: number): Promise<SnapshotReceiver> {
   const receiver = new SnapshotReceiver({
+    ...(receivedAt === undefined ? {} : { steadyClock: () => receivedAt }),
     keys: () => keys,
     addressPolicy: createAddressPolicy({ allowLoopback: true }),
     store: createMemorySnapshotStore(),
@@ -52,15 +56,26 @@ export function userConnection(commonName: string, organizations: readonly strin
 
 export interface TestAppOptions extends Partial<Omit<AppOptions, 'transport' | 'routingTable'>> {
   readonly snapshot?: Snapshot | undefined;
+  /** When it came, by `steadyClock`. Default: now. */
+  readonly receivedAt?: number;
   readonly transport?: RecordingTransport;
+  /** When the snapshot was last confirmed, by `monotonicClock`. Default: nobody is asked. */
+  readonly confirmedAt?: () => number;
   /** What the adapter would know of every connection. */
   readonly connection?: ConnectionInfo;
 }
 
 /** The whole app as a fetch handler, with a transport that records. */
 export async function testApp(options: TestAppOptions = {}) {
-  const { snapshot, connection = {}, transport = recordingTransport(), ...rest } = options;
-  const receiver = await receiverHolding(snapshot);
+  const {
+    snapshot,
+    receivedAt,
+    confirmedAt,
+    connection = {},
+    transport = recordingTransport(),
+    ...rest
+  } = options;
+  const receiver = await receiverHolding(snapshot, receivedAt);
   const requestHeader = new RequestHeaderAuthenticator({ allowedNames: ['front-proxy-client'] });
   const app = createApp({
     local: {
@@ -70,7 +85,7 @@ export async function testApp(options: TestAppOptions = {}) {
       serverName: 'kubernetes.default.svc',
       trust: { kind: 'peer-ca' },
     },
-    routingTable: receiver,
+    routingTable: confirmedAt === undefined ? receiver : Object.assign(receiver, { confirmedAt }),
     transport,
     authenticators: [requestHeader, new X509Authenticator()],
     isVerifiedPeer: (inbound) => requestHeader.isVerifiedPeer(inbound),

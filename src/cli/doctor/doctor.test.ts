@@ -43,6 +43,12 @@ describe('doctor', () => {
     assert.match(of(findings, 'server cp-a'), /its clock is .* behind this one/);
   });
 
+  it('sees clocks that are seconds apart', async (context) => {
+    const { examine } = await installation(context);
+    const { findings } = await examine([], { now: Date.now() + 9_000 });
+    assert.match(of(findings, 'server cp-a'), /its clock is .* behind this one/);
+  });
+
   it('sees a server of another authority', async (context) => {
     const changes = { 'ca.crt': (await createAuthority('another')).certificate };
     const { examine } = await installation(context, { changes });

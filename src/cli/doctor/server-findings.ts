@@ -21,8 +21,8 @@ import {
   warning,
 } from './finding.ts';
 
-/** A Date header counts whole seconds, and a response takes time: less than this is no skew. */
-const tolerableSkew = 10_000;
+/** Less than this is no skew. */
+const tolerableSkew = 1_000;
 
 /**
  * Asks every server that the router may send to, over TLS as the router checks it: for /readyz, which tells of address,
@@ -39,12 +39,13 @@ export async function serverFindings(
     const { id, origin } = server;
     const check = `server ${id}`;
     try {
+      const askedAt = clock();
       const { status, headers, text } = await ask(server, '/readyz');
       const ready =
         status === 200
           ? ok(check, `${origin} is ready`)
           : warning(check, `${origin}/readyz returned ${status}: ${adviceOn(status, text)}`);
-      const known = [ready, ...skewOf(check, headers.date, clock())];
+      const known = [ready, ...skewOf(check, headers.date, askedAt, clock())];
       // Without a pair the router says nothing of anybody.
       if (proxyClient === undefined) return known;
       const identity = await ask(server, reviews, review).then(
@@ -87,8 +88,15 @@ function reasonOf(error: unknown): string {
   });
 }
 
-function skewOf(check: string, date: string | undefined, now: number): readonly Finding[] {
-  const skew = date === undefined ? 0 : Date.parse(date) - now;
+/** The least that it can be: a Date header counts whole seconds, and was written between question and answer. */
+function skewOf(
+  check: string,
+  date: string | undefined,
+  askedAt: number,
+  answeredAt: number,
+): readonly Finding[] {
+  const written = date === undefined ? askedAt : Date.parse(date);
+  const skew = Math.max(0, written - answeredAt) + Math.min(0, written + 1_000 - askedAt);
   if (!(Math.abs(skew) > tolerableSkew)) return [];
   const direction = skew > 0 ? 'ahead of' : 'behind';
   const message = `its clock is ${durationText(Math.abs(skew))} ${direction} this one: the age of snapshots and the expiry of tokens go by both, set them by NTP`;

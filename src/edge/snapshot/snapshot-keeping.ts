@@ -156,7 +156,17 @@ export async function createSnapshotKeeping(
   logger: Logger,
 ) {
   const store = object === undefined ? createIsolateStore() : createDurableObjectStore(object, objectName);
-  const receiver = new SharingReceiver({ keys: () => keys, addressPolicy, store, logger });
+  const receiver: SharingReceiver = new SharingReceiver({
+    keys: () => keys,
+    addressPolicy,
+    store,
+    logger,
+    // What the last look has not found, others may have known since.
+    serverConfirmedAt() {
+      const lookedAt = receiver.confirmedAt();
+      return lookedAt && performance.timeOrigin + lookedAt;
+    },
+  });
   if (initial !== undefined) await receiver.adopt(initial.trim());
   return { receiver, beforeRequest: createSnapshotRefresh(receiver, logger) };
 }

@@ -38,7 +38,12 @@ const pushResults: readonly PushResult[] = [
   'InternalError',
 ];
 
-const dropReasons: readonly DropReason[] = ['Overloaded', 'ServerNotReady', 'RequestTimeout'];
+const dropReasons: readonly DropReason[] = [
+  'Overloaded',
+  'ServerNotReady',
+  'VersionNotConfirmed',
+  'RequestTimeout',
+];
 
 /**
  * Metrics of requests. Those of upstream's peer proxy have the same names, labels and meaning. The names of

@@ -1,10 +1,15 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
+import { settle } from '../../../test/support/manual-clock.ts';
 import { recordingLogger } from '../../../test/support/recording-logger.ts';
-import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
+import { recordingTransport } from '../../../test/support/recording-transport.ts';
+import { type ServerOptions, snapshotOf } from '../../../test/support/snapshot-builder.ts';
+import { TransportError } from '../../request/destination.ts';
+import { defaultIdentityHeaderNames } from '../../request/headers.ts';
+import { silentLogger } from '../../runtime/logger.ts';
 import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
-import { ownServerCheck } from './followed-servers.ts';
+import { followServers, ownServerCheck } from './followed-servers.ts';
 
 const tableOf = (...ids: readonly string[]): RoutingTable =>
   buildRoutingTable(snapshotOf(Object.fromEntries(ids.map((id) => [id, ['v1/pods']]))));
@@ -67,4 +72,52 @@ test('another ID of the local server in the snapshot is told of once', () => {
     lines.map(({ level, fields }) => [level, fields]),
     [['info', { serverId: 'apiserver-a', before: 'endpoint-10-0-0-1-6444' }]],
   );
+});
+
+/** Servers of two versions that have been asked once, and respond, or not, as `behaves` says. */
+async function askedServers(
+  context: TestContext,
+  behaves: Readonly<Record<string, 'responds' | 'refuses' | 'is silent'>>,
+  more: Readonly<Record<string, Partial<ServerOptions>>> = {},
+) {
+  context.mock.timers.enable({ apis: ['setTimeout'] });
+  const servers = Object.keys(behaves).map((id, index): [string, ServerOptions] => [
+    id,
+    { serves: ['v1/pods'], version: `v1.${35 + index}.0`, ...more[id] },
+  ]);
+  const transport = recordingTransport(({ destination }) => {
+    const how = behaves[destination.id];
+    if (how === 'responds') return new Response('ok');
+    const code = how === 'refuses' ? 'ConnectFailed' : 'Timeout';
+    throw new TransportError(code, 'no response', { mayHaveBeenProcessed: false });
+  });
+  const followed = followServers({
+    transport,
+    local: undefined,
+    pseudonym: 'router-1',
+    identityHeaderNames: defaultIdentityHeaderNames,
+    config: { interval: 5_000, timeout: 2_000, rise: 1, fall: 3 },
+    endConnections() {},
+    onChanged() {},
+    logger: silentLogger,
+  });
+  const begun = performance.now();
+  followed.follow(buildRoutingTable(snapshotOf(Object.fromEntries(servers))));
+  for (let turn = 0; turn < 20; turn++) await settle();
+  followed.stop();
+  const confirmedAt = followed.confirmedAt();
+  return confirmedAt === undefined ? 'not confirmed' : confirmedAt >= begun ? 'confirmed' : 'too early';
+}
+
+test('what is known of servers is confirmed since each has been asked that responds, or refuses connections', async (context) => {
+  assert.equal(await askedServers(context, { a: 'responds', b: 'refuses' }), 'confirmed');
+});
+
+test('a server that is silent confirms nothing', async (context) => {
+  assert.equal(await askedServers(context, { a: 'responds', b: 'is silent' }), 'not confirmed');
+});
+
+test('a silent server that whoever reads the cluster cannot reach either is not waited for', async (context) => {
+  const stale = { b: { stale: true } };
+  assert.equal(await askedServers(context, { a: 'responds', b: 'is silent' }, stale), 'confirmed');
 });

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type ConnectionEnd, connectionCloser } from '../../health/connection-closer.ts';
 import { HealthMonitor } from '../../health/health-monitor.ts';
-import { isToBeVerified } from '../../health/health-state.ts';
+import { isToBeVerified, type ProbeOutcome } from '../../health/health-state.ts';
 import { ServerHealth } from '../../health/server-health.ts';
 import type { OutboundOptions } from '../../proxy/outbound.ts';
 import { createProbe, isAsTheSnapshotSays, type ProbeOptions, type ServerWord } from '../../proxy/probe.ts';
@@ -23,10 +23,16 @@ interface FollowedServersOptions extends OutboundOptions, Pick<ProbeOptions, 'tr
 export function followServers(options: FollowedServersOptions) {
   const { config, local, endConnections, onChanged, logger } = options;
   const health = new ServerHealth(config);
-  const probe = createProbe({
+  /** When a server was asked that said, or showed, that no other process than the known one is ready, by `performance.now`. */
+  const confirmedAt = new Map<string, number>();
+  const refused = new Set<string>();
+  const ask = createProbe({
     ...options,
     timeout: config.timeout,
-    onNotConnected: (id, isRefused) => health.connectionLost(id, isRefused),
+    onNotConnected(id, isRefused) {
+      if (isRefused) refused.add(id);
+      health.connectionLost(id, isRefused);
+    },
     isToBeVerified: (id) => health.is(id, isToBeVerified),
     isAsSaid(id, word) {
       if (isAsTheSnapshotSays(id, word, current)) {
@@ -39,7 +45,25 @@ export function followServers(options: FollowedServersOptions) {
       return false;
     },
   });
-  const monitor = new HealthMonitor({ health, probe, interval: config.interval, clock: systemClock });
+  const silent = new Set<string>();
+  const probe = async (destination: Destination, signal: AbortSignal): Promise<ProbeOutcome> => {
+    const { id } = destination;
+    const askedAt = performance.now();
+    refused.delete(id);
+    const outcome = await ask(destination, signal);
+    silent.delete(id);
+    if (outcome === 'unreachable' && !refused.has(id)) silent.add(id);
+    else if (outcome !== 'changed') confirmedAt.set(id, askedAt);
+    return outcome;
+  };
+  const isUrgent = () => current?.comparison !== undefined;
+  const monitor = new HealthMonitor({
+    health,
+    probe,
+    interval: config.interval,
+    isUrgent,
+    clock: systemClock,
+  });
   let destinations: ReadonlyMap<string, Destination> = new Map();
   let current: RoutingTable | undefined;
   const words = new Map<string, ServerWord>();
@@ -66,6 +90,17 @@ export function followServers(options: FollowedServersOptions) {
   };
   return {
     health,
+    /** By `steadyNow`. */
+    serverConfirmedAt(id: string): number | undefined {
+      const askedAt = confirmedAt.get(id);
+      return askedAt && performance.timeOrigin + askedAt;
+    },
+    /** Of a server that neither this router nor who reads the cluster can reach nobody can say more. */
+    confirmedAt(): number | undefined {
+      const isLost = (id: string) => silent.has(id) && current?.server(id)?.stale === true;
+      const asked = [...destinations.keys()].filter((id) => !isLost(id)).map((id) => confirmedAt.get(id));
+      return asked.includes(undefined) ? undefined : Math.min(...asked.filter((at) => at !== undefined));
+    },
     follow(table: RoutingTable | undefined): void {
       const before = current;
       current = table;
@@ -76,6 +111,7 @@ export function followServers(options: FollowedServersOptions) {
       ];
       destinations = new Map(followed.map((destination) => [destination.id, destination]));
       monitor.follow(followed);
+      if (isUrgent() && before?.comparison === undefined) monitor.hurry();
       for (const { id, unread } of table?.snapshot.servers ?? []) {
         const wasUnread = before?.snapshot.servers.some(
           (server) => server.id === id && server.unread === true,

@@ -11,6 +11,7 @@ import { accessLog, accessLogVerbosity } from '../../request/access-log.ts';
 import { newPseudonym } from '../../request/headers.ts';
 import { comingPreference, ledByPreference, preferredMinor } from '../../routing/preferred-version.ts';
 import type { Logger } from '../../runtime/logger.ts';
+import { steadyNow } from '../../runtime/time.ts';
 import { createAddressPolicy } from '../../snapshot/addresses/address-policy.ts';
 import { joinHostPort } from '../../snapshot/addresses/addresses.ts';
 import { OwnSnapshotReceiver } from '../../snapshot/receiving/own-receiver.ts';
@@ -180,6 +181,7 @@ async function start(
     addressPolicy,
     logger,
     onPush: (result: PushResult) => metrics.snapshotPushed(result),
+    serverConfirmedAt: config.health && ((id: string) => servers?.serverConfirmedAt(id)),
   };
   const ownReceiver = config.embeddedSync && new OwnSnapshotReceiver(receiverOptions);
   const receiver = ownReceiver ?? new SnapshotReceiver(receiverOptions);
@@ -213,11 +215,11 @@ async function start(
     });
   const checkOwnServer = localServerId && ownServerCheck(localServerId, logger);
   const history = new RouterHistory({
-    preferredMinor: (table) => preferredMinor(table, preferredVersion, Date.now()),
+    preferredMinor: (table) => preferredMinor(table, preferredVersion, steadyNow()),
   });
   servers?.health.observe(history);
   const prepareDocuments = (table: RoutingTable): void => {
-    prewarmDiscovery(ledByPreference(table, preferredVersion, Date.now())).catch((error: unknown) => {
+    prewarmDiscovery(ledByPreference(table, preferredVersion, steadyNow())).catch((error: unknown) => {
       logger.error({ err: error }, 'The merged discovery documents could not be built');
     });
   };
@@ -232,13 +234,13 @@ async function start(
   const followPreference = (table: RoutingTable): void => {
     clearTimeout(preferenceTimer);
     clearTimeout(waitTimer);
-    const now = Date.now();
+    const now = steadyNow();
     const coming = comingPreference(table, preferredVersion, now);
     if (coming === undefined) return;
     // Watches end before the version changes. Else they show objects without the new fields for a while, and a client that
     // writes such an object removes the fields. `Router.settled` opens them again at the new version.
     waitTimer = setTimeout(
-      () => traffic.openStreams.endMisplaced({ over: Math.max(0, coming.at - Date.now()) }),
+      () => traffic.openStreams.endMisplaced({ over: Math.max(0, coming.at - steadyNow()) }),
       Math.max(0, coming.waitFrom - now) + timerSlack,
     ).unref();
     preferenceTimer = setTimeout(() => {
@@ -282,7 +284,8 @@ async function start(
     retryBudget,
     load,
     health: servers?.health,
-    routingTable: receiver,
+    // It is told of each change, but not whether it is told in time: the servers themselves say so.
+    routingTable: servers ? Object.assign(receiver, { confirmedAt: servers.confirmedAt }) : receiver,
     credentialFiles: credentialWatch,
     embeddedSync: embeddedSync?.status,
     // Under the ID that the sync job knows the server by.

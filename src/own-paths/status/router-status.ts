@@ -25,7 +25,10 @@ import {
 } from './status-sources.ts';
 
 export interface RouterStatusOptions
-  extends Pick<MixedVersionProxyOptions, 'local' | 'enabled' | 'preferredVersion' | 'health'> {
+  extends Pick<
+    MixedVersionProxyOptions,
+    'local' | 'enabled' | 'preferredVersion' | 'health' | 'steadyClock'
+  > {
   readonly routingTable: {
     current(): RoutingTable | undefined;
     readonly refusedPush?: RefusedPush | undefined;
@@ -46,7 +49,8 @@ export function routerStatus(
 ): RouterStatus {
   const { enabled = true, health } = options;
   const serverId = options.local?.id;
-  const { preferredVersion = defaultPreferredVersion } = options;
+  const { preferredVersion = defaultPreferredVersion, steadyClock = () => now } = options;
+  const steady = steadyClock();
   const { routingTable, credentialFiles = none, found = [], embeddedSync } = options;
   const table = routingTable.current();
   const undecodable = undecodableVersions(table);
@@ -60,8 +64,8 @@ export function routerStatus(
     enabled,
     preferredVersion: {
       configured: preferredVersion,
-      minor: (table && preferredMinor(table, preferredVersion, now)) ?? null,
-      coming: comingState(table, preferredVersion, now),
+      minor: (table && preferredMinor(table, preferredVersion, steady)) ?? null,
+      coming: comingState(table, preferredVersion, steady, now),
       enforcementDiffers: table?.comparison?.enforcementDiffers === true,
     },
     undecodable: undecodableResources(undecodable),
@@ -148,10 +152,13 @@ function embeddedSyncState({
 function comingState(
   table: RoutingTable | undefined,
   preferredVersion: PreferredVersion,
+  steady: number,
   now: number,
 ): RouterStatus['preferredVersion']['coming'] {
-  const coming = table && comingPreference(table, preferredVersion, now);
-  return coming === undefined ? null : { minor: coming.minor, at: new Date(coming.at).toISOString() };
+  const coming = table && comingPreference(table, preferredVersion, steady);
+  return coming === undefined
+    ? null
+    : { minor: coming.minor, at: new Date(now + coming.at - steady).toISOString() };
 }
 
 function refusedPushWarnings(refused: RefusedPush | undefined): readonly string[] {

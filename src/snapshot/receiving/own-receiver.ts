@@ -2,7 +2,7 @@ import { isSameContent, snapshotText } from '../format/packed-snapshot.ts';
 import { parseSnapshot, parseSnapshotText } from '../format/parse-snapshot.ts';
 import type { Snapshot } from '../format/schema.ts';
 import { invalid, SnapshotError } from '../format/snapshot-error.ts';
-import { buildRoutingTable, renewedTable } from '../routing-table/build-routing-table.ts';
+import { renewedTable } from '../routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../routing-table/routing-table.ts';
 import { type Acceptance, acceptance, type Held, requireRising, SnapshotReceiver } from './receiver.ts';
 
@@ -32,7 +32,7 @@ export class OwnSnapshotReceiver extends SnapshotReceiver {
         held.table.generation === generation &&
         isSameContent(held.table.snapshot, next);
       if (!isSame) requireRising(generation, held);
-      const table = isSame ? laterTable(held.table, next) : buildRoutingTable(next);
+      const table = isSame ? laterTable(held.table, next) : this.tableOf(next);
       if (table === held?.table && held.persisted) return acceptance('unchanged', table, undefined);
       // In use before it is stored: a busy disk may take a second, and what is lost can be read again.
       if (table !== held?.table) this.use(own(table, false));
@@ -45,7 +45,7 @@ export class OwnSnapshotReceiver extends SnapshotReceiver {
   }
 
   protected override async check(stored: string): Promise<Held> {
-    return own(buildRoutingTable(this.acceptable(await openOwnSnapshot(stored))), true);
+    return own(this.tableOf(this.acceptable(await openOwnSnapshot(stored))), true);
   }
 }
 

@@ -7,11 +7,12 @@ import type { Snapshot } from '../format/schema.ts';
 import { invalid, SnapshotError, type SnapshotErrorCode } from '../format/snapshot-error.ts';
 import { buildRoutingTable, renewedTable } from '../routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../routing-table/routing-table.ts';
+import { VersionInstants, type VersionInstantsOptions } from '../routing-table/version-instants.ts';
 import type { PinnedKeySet } from '../signing/keys.ts';
 import { type OpenedSnapshot, openSnapshot } from '../signing/open-sealed.ts';
 import { type SnapshotStore, StoreChangedError } from './snapshot-store.ts';
 
-export interface SnapshotReceiverOptions {
+export interface SnapshotReceiverOptions extends VersionInstantsOptions {
   /** Asked for each snapshot, so that a reloaded key file counts from then on. */
   readonly keys: () => PinnedKeySet;
   readonly addressPolicy: AddressPolicy;
@@ -150,11 +151,13 @@ export class SnapshotReceiver {
   protected held: Held | undefined;
   #refusedPush: RefusedPush | undefined;
   #lastTurn: Promise<unknown> = Promise.resolve();
+  readonly #instants: VersionInstants;
 
   constructor(options: SnapshotReceiverOptions) {
     this.options = options;
     this.#now = options.now ?? Date.now;
     this.#logger = options.logger ?? silentLogger;
+    this.#instants = new VersionInstants(options);
   }
 
   /** The table in use; `undefined` until there is one. It may be old (see `createdAt`). */
@@ -200,7 +203,7 @@ export class SnapshotReceiver {
       const held = this.held;
       if (held?.digest !== digest) {
         requireRising(snapshot.metadata.generation, held);
-        return this.#replace('accepted', { table: buildRoutingTable(snapshot), digest, jws });
+        return this.#replace('accepted', { table: this.tableOf(snapshot), digest, jws });
       }
       const table = renewedTable(held.table, snapshot.metadata.createdAt);
       if (table.createdAt > held.table.createdAt) return this.#replace('renewed', { table, digest, jws });
@@ -266,7 +269,7 @@ export class SnapshotReceiver {
     const table =
       held?.digest === digest
         ? renewedTable(held.table, snapshot.metadata.createdAt)
-        : buildRoutingTable(snapshot);
+        : this.tableOf(snapshot);
     return { table, digest, jws, persisted: true };
   }
 
@@ -282,6 +285,10 @@ export class SnapshotReceiver {
     const persistenceError = await this.save(() => sealedText(next));
     this.use({ ...next, persisted: persistenceError === undefined });
     return acceptance(result, next.table, persistenceError);
+  }
+
+  protected tableOf(snapshot: Snapshot): RoutingTable {
+    return buildRoutingTable(snapshot, undefined, this.#instants.of(snapshot));
   }
 
   protected async save(stored: () => Promise<string>): Promise<string | undefined> {

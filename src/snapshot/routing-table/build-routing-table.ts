@@ -17,6 +17,7 @@ import {
   own,
   servedByServers,
 } from './served-by.ts';
+import { changesIn, type TimedChange } from './version-instants.ts';
 
 /** The name every kube-apiserver's serving certificate carries, at every address (KEP-4020). */
 const defaultServerName = 'kubernetes.default.svc';
@@ -27,6 +28,7 @@ const defaultServerName = 'kubernetes.default.svc';
  *
  * @param snapshot one that `parseSnapshot` accepted. Not copied: it must not be changed afterwards.
  * @param notKnown servers that are not known, by ID. Default: those that the snapshot says so of
+ * @param changes with instants by the clock that decides (`VersionInstants`). Default: as the snapshot has them
  * @throws {TypeError} when it is one that `parseSnapshot` would have refused and no table can be made of it.
  *
  * @example
@@ -41,11 +43,12 @@ const defaultServerName = 'kubernetes.default.svc';
 export function buildRoutingTable(
   snapshot: Snapshot,
   notKnown: ReadonlyMap<string, MissingKnowledge> = notReadIn(snapshot),
+  changes: readonly TimedChange[] = changesIn(snapshot),
 ): RoutingTable {
-  const { generation, createdAt, versionChanges = [] } = snapshot.metadata;
+  const { generation, createdAt } = snapshot.metadata;
   const nameOf = shortVersionNames([
     ...snapshot.servers.map(countedVersionOf),
-    ...versionChanges.flatMap(({ from, to }) => [from, to]),
+    ...changes.flatMap(({ from, to }) => [from, to]),
   ]);
   const servers = Object.freeze(
     snapshot.servers.map((server) => routingServer(server, nameOf, notKnown.get(server.id))).sort(byId),
@@ -63,7 +66,7 @@ export function buildRoutingTable(
   );
   const customResources = new Set(snapshot.customResourceGroups.map(groupVersionOf));
 
-  const changes = versionChanges.map(({ from, to, ...change }) => ({
+  const named = changes.map(({ from, to, ...change }) => ({
     ...change,
     from: from && nameOf(from),
     to: to && nameOf(to),
@@ -76,7 +79,8 @@ export function buildRoutingTable(
     reachable: everyServer.reachable,
     everyServer,
     isEveryServerKnown: servers.every(({ missing }) => missing === undefined || missing === 'down'),
-    comparison: compareVersions(usedSets, changes),
+    comparison: compareVersions(usedSets, named),
+    changes,
     server: (id) => serversById.get(id),
     resource: routesOf(usedSets),
     extension: (group, version) => extensions.get(groupVersionString(group, version)),

@@ -1,4 +1,5 @@
 import type { AddressSource, Snapshot, SnapshotApiService } from '../format/schema.ts';
+import type { TimedChange } from './version-instants.ts';
 
 /**
  * What is missing of a server before what it serves is known: read since it last came up. It gets no requests meanwhile.
@@ -90,8 +91,10 @@ export interface RoutingTable {
   readonly isEveryServerKnown: boolean;
   /** `undefined` when all servers are of one version. */
   readonly comparison: VersionComparison | undefined;
+  /** Changes of versions of the last minute. */
+  readonly changes: readonly TimedChange[];
   /**
-   * The minor version that documents speak for where servers describe a thing differently (`ledByPreference`). Left out: the
+   * The version that documents speak for where servers describe a thing differently (`ledByPreference`). Left out: the
    * newest one.
    */
   readonly leadingMinor?: string | undefined;
@@ -114,14 +117,10 @@ export interface MinorVersions {
 /** The minor versions of a cluster that has several. Of the snapshot alone: every router that has it says the same. */
 export interface VersionComparison extends MinorVersions {
   /**
-   * What counts until changes of a moment ago do (`SnapshotMetadata.versionChanges`), the soonest first: an entry counts
-   * while `until`, in milliseconds since the epoch, is not reached and none before it counts. From `waitFrom` on it may
-   * count no more at another router; left out: that is not known.
+   * What counts until changes of a moment ago do (`RoutingTable.changes`), the soonest first: an entry counts while `until` is
+   * not reached and none before it counts. From `waitFrom` on it may count no more at another router.
    */
-  readonly before: readonly (MinorVersions & {
-    readonly until: number;
-    readonly waitFrom?: number | undefined;
-  })[];
+  readonly before: readonly (MinorVersions & Pick<TimedChange, 'until' | 'waitFrom'>)[];
   /** Whether the schemas of all servers have been read. What is not compared yet counts as different. */
   readonly isComplete: boolean;
   /** Some servers lack kinds of admission policies: writes through those servers escape the policies. */

@@ -1,5 +1,5 @@
 import { compareCountedVersions, minorVersion } from '../../apimachinery/server-version.ts';
-import type { ServedSet, VersionChange } from '../format/schema.ts';
+import type { ServedSet } from '../format/schema.ts';
 import type {
   MinorVersions,
   RoutingServer,
@@ -7,6 +7,7 @@ import type {
   ServersOfVersion,
   VersionComparison,
 } from './routing-table.ts';
+import type { TimedChange } from './version-instants.ts';
 
 /** Indexes servers for lookup; frozen, and made once for each combination of servers. */
 export function servedByServers(servers: readonly RoutingServer[]): ServedBy {
@@ -116,7 +117,7 @@ const policyResource = /^admissionregistration\.k8s\.io\.[a-z]*polic(?:y|ies|ybi
 /** @returns `undefined` when the servers are of one version */
 export function compareVersions(
   compared: readonly ComparedServers[],
-  changes: readonly VersionChange[] = [],
+  changes: readonly TimedChange[],
 ): VersionComparison | undefined {
   const counts = new Map<string, number>();
   for (const { minor } of compared.flatMap(({ servers }) => servers)) {
@@ -159,15 +160,15 @@ function minorVersionsOf(counts: ReadonlyMap<string, number>): MinorVersions | u
  */
 function versionsBefore(
   counts: ReadonlyMap<string, number>,
-  changes: readonly VersionChange[],
+  changes: readonly TimedChange[],
 ): VersionComparison['before'] {
   const counting = new Map(counts);
   const add = (minor: string | undefined, count: number): void => {
     if (minor !== undefined) counting.set(minor, (counting.get(minor) ?? 0) + count);
   };
   const undone = new Map<number, VersionComparison['before'][number]>();
-  const lastFirst = changes.map((change) => ({ ...change, until: Date.parse(change.at) }));
-  for (const { from, to, until, waitFrom: text } of lastFirst.sort((one, other) => other.until - one.until)) {
+  const lastFirst = changes.toSorted((one, other) => other.until - one.until);
+  for (const { from, to, until, waitFrom } of lastFirst) {
     add(to, -1);
     add(from, 1);
     const versions = minorVersionsOf(counting);
@@ -175,15 +176,13 @@ function versionsBefore(
       undone.delete(until);
       continue;
     }
-    const known = [undone.get(until)?.waitFrom, text === undefined ? undefined : Date.parse(text)];
-    const earliest = Math.min(...known.filter((each) => each !== undefined));
-    const waitFrom = Number.isFinite(earliest) ? { waitFrom: earliest } : {};
-    undone.set(until, Object.freeze({ ...versions, until, ...waitFrom }));
+    const earliest = Math.min(waitFrom, undone.get(until)?.waitFrom ?? waitFrom);
+    undone.set(until, Object.freeze({ ...versions, until, waitFrom: earliest }));
   }
   return [...undone.values()].reverse();
 }
 
-/** What counts at a time. @param now milliseconds since the epoch */
+/** What counts at a time. @param now by the clock of `RoutingTable.changes` */
 export function versionsAt(comparison: VersionComparison, now: number): MinorVersions {
   const { before } = comparison;
   return before.length === 0 ? comparison : (before.find(({ until }) => now < until) ?? comparison);

@@ -79,8 +79,15 @@ export async function countedVersionAt(
   credentials: TlsCredentials,
 ): Promise<string | undefined> {
   const agent = new Agent({ keepAlive: true });
-  const status = await askRouter<Status>(origin, 'status', credentials, agent).finally(() => agent.destroy());
-  return status?.servers.find((server) => server.id === id)?.countedAs ?? undefined;
+  try {
+    for (;;) {
+      const status = await askRouter<Status>(origin, 'status', credentials, agent);
+      if (status !== undefined)
+        return status.servers.find((server) => server.id === id)?.countedAs ?? undefined;
+    }
+  } finally {
+    agent.destroy();
+  }
 }
 
 /** Follows which version a router prefers, and tells of each change. */
