@@ -47,7 +47,7 @@ export interface OwnAppOptions
     Omit<RouterStatusOptions, 'routingTable'>,
     Pick<MiddlewareOptions, 'inbound'> {
   /** Its table is the one that is routed by. Where it is a `SnapshotReceiver` as well, snapshots can be pushed. */
-  readonly routingTable: SnapshotSource | (PushTarget & Pick<SnapshotReceiver, 'refusedPush'>);
+  readonly routingTable: SnapshotSource | (PushTarget & Pick<SnapshotReceiver, 'refusedPush' | 'concerns'>);
   /** What `v1/history` and the status page tell of the last hour; one of `observers` as well. Default: nothing. */
   readonly history?: Pick<RouterHistory, 'view'> | undefined;
   /** Whether the process has been asked to end: `/readyz` fails from then on. Default: there is no such check. */

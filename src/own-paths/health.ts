@@ -67,9 +67,9 @@ function respond(endpoint: string, { healthy, body, failures }: HealthReport, lo
 }
 
 export interface RouterHealthOptions
-  extends Pick<MixedVersionProxyOptions, 'routingTable' | 'enabled' | 'clock'>,
+  extends Pick<MixedVersionProxyOptions, 'enabled' | 'clock'>,
     Omit<ServersCheckOptions, 'health'>,
-    Pick<RouterStatusOptions, 'embeddedSync'> {
+    Pick<RouterStatusOptions, 'embeddedSync' | 'routingTable'> {
   /** Default: no server is probed, and none makes the router unready. */
   readonly health?: ServersCheckOptions['health'] | undefined;
   readonly isShuttingDown?: (() => boolean) | undefined;
@@ -147,6 +147,7 @@ function snapshotCheck(options: RouterHealthOptions): HealthCheck {
       const table = routingTable.current();
       if (!enabled || table === undefined) return undefined;
       const warnings = oldSnapshotWarnings(table, clock(), embeddedSync !== undefined);
+      warnings.push(...(routingTable.concerns?.() ?? []).map(({ brief }) => brief));
       if (lacksOwnServer(table, options.local?.id)) {
         warnings.push(
           'the snapshot has no server with the ID of the local one: the status names those it has',

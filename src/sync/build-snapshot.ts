@@ -1,6 +1,7 @@
 import type { VersionParts } from '../apimachinery/server-version.ts';
 import { isSameJson } from '../runtime/same-json.ts';
 import type { AdvertisedAddress } from '../snapshot/addresses/addresses.ts';
+import { isGenerationAhead } from '../snapshot/format/limits.ts';
 import { isSameContent } from '../snapshot/format/packed-snapshot.ts';
 import { checkServedSet } from '../snapshot/format/parse-snapshot.ts';
 import {
@@ -135,14 +136,16 @@ export async function buildSnapshot(input: SnapshotInput): Promise<SnapshotOutpu
 
 /**
  * The generation of the next snapshot: one more than that of the previous one. Without a previous one (first start, or
- * state lost) it is the time in seconds since the epoch. Snapshots change less than once a second on average, so that is
+ * state lost, or one from a clock that was far ahead) it is the time in seconds since the epoch. Snapshots change less than once a second on average, so that is
  * more than any generation that an earlier run or another sync job has reached from such a start. Where clocks were wrong,
  * the router says which one it holds (`createPublication`).
  *
  * @param now milliseconds since the epoch
  */
 export function nextGeneration(previous: number | undefined, now: number): number {
-  return previous === undefined ? Math.max(1, Math.floor(now / 1000)) : previous + 1;
+  return previous === undefined || isGenerationAhead(previous, now)
+    ? Math.max(1, Math.floor(now / 1000))
+    : previous + 1;
 }
 
 function snapshotServer(

@@ -119,8 +119,16 @@ test('S5: a router judges by the policy it was started with', async (context) =>
     'allowed-peer-cidrs': ['10.0.0.0/8'],
     'allow-loopback-peers': ['false'],
   });
-  const refusal = await pushSnapshot(strict, clusterSnapshot(router));
-  assert.equal(refusal.status, 422);
+  const response = await pushSnapshot(strict, clusterSnapshot(router));
+  assert.equal(response.status, 200);
+  const refused = await sendAndReadToEnd(
+    context,
+    strict,
+    `GET ${targets.peer} HTTP/1.1\r\nHost: router\r\nConnection: close\r\n\r\n`,
+    'alice',
+  );
+  assert.deepEqual(refused.statuses, [503]);
+  assert.deepEqual(router.allRequests(), []);
 });
 
 test('S5 S9: neither an absolute-form target nor any header chooses the server', async (context) => {

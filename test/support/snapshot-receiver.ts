@@ -38,6 +38,7 @@ interface Setup {
   readonly policy?: AddressPolicyOptions;
   readonly pinnedKeys?: PinnedKeySet;
   readonly logger?: Logger;
+  readonly cluster?: string;
 }
 
 /** A receiver whose clock stands at noon until it is set. */
@@ -57,12 +58,14 @@ function receiverOptions({
   policy = {},
   pinnedKeys = keys,
   logger = silentLogger,
+  cluster,
 }: Setup) {
   const clock = { now: noon };
   const options = {
     keys: () => pinnedKeys,
     addressPolicy: createAddressPolicy(policy),
     store,
+    cluster,
     now: () => clock.now,
     logger,
   };

@@ -60,7 +60,7 @@ export class SharingReceiver extends SnapshotReceiver {
   #confirmedAt: number | undefined;
 
   constructor(options: SharingReceiverOptions) {
-    super(options);
+    super({ ...options, isStoreShared: true });
     this.#store = options.store;
     this.#monotonicClock = options.monotonicClock ?? (() => performance.now());
   }

@@ -59,8 +59,9 @@ export const clusterReading = (ofSyncJob: boolean) => {
         },
       ),
       cluster: setting('cluster', shortName, {
-        ...needs,
-        description: 'Name of the cluster, kept in the snapshot.',
+        description: ofSyncJob
+          ? 'Name of the cluster, kept in the snapshot.'
+          : 'Name of the cluster, kept in the snapshot. One of another name that is pushed is refused; without this, after the first one.',
       }),
     },
   };

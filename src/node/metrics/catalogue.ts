@@ -35,6 +35,8 @@ const pushResults: readonly PushResult[] = [
   'TooLarge',
   'Invalid',
   'NotNewer',
+  'OtherCluster',
+  'GenerationAhead',
   'InternalError',
 ];
 
@@ -201,9 +203,14 @@ const stateCatalogue = {
     'Time since the snapshot in use was made or last renewed. Absent while there is none.',
     [],
   ),
+  refusedAddresses: gauge(
+    'mixed_version_proxy_refused_addresses',
+    'Addresses of servers that are left out, because the address policy refuses them or they are no addresses. Nobody is called there.',
+    [],
+  ),
   snapshotPushes: counter(
     'mixed_version_proxy_snapshot_pushes_total',
-    'Pushed snapshots by result: accepted, renewed, unchanged, or the reason of the refusal (Unsigned, UnknownKey, BadSignature, TooLarge, Invalid, NotNewer, InternalError).',
+    'Pushed snapshots by result: accepted, renewed, unchanged, or the reason of the refusal (Unsigned, UnknownKey, BadSignature, TooLarge, Invalid, NotNewer, OtherCluster, GenerationAhead, InternalError).',
     ['result'],
     pushResults,
   ),

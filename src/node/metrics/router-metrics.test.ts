@@ -1,14 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
+import type { RefusedAddress } from '../../snapshot/receiving/refused-addresses.ts';
 import { buildRoutingTable, renewedTable } from '../../snapshot/routing-table/build-routing-table.ts';
 import { RouterMetrics } from './router-metrics.ts';
 
-function metricsOf(): RouterMetrics {
+function metricsOf(refusedAddresses: readonly RefusedAddress[] = []): RouterMetrics {
   return new RouterMetrics(
     { featureGateEnabled: true, version: 'v0.1.0' },
     {
       table: () => undefined,
+      refusedAddresses: () => refusedAddresses,
       credentialFiles: { certificates: () => [], keyFiles: () => [] },
       embeddedSync: () => undefined,
       inFlight: () => 0,
@@ -31,6 +33,13 @@ test('a server without an address counts once for each snapshot, not with each r
   assert.equal(await unresolved(), '1');
   metrics.tableInUse(buildRoutingTable(snapshotOf(servers, { generation: 2 })), []);
   assert.equal(await unresolved(), '2');
+});
+
+test('addresses that are left out are counted', async () => {
+  const count = async (refused: readonly RefusedAddress[]) =>
+    /proxy_refused_addresses (\d+)/.exec(await metricsOf(refused).scrape())?.[1];
+  const refused = { id: 'a', address: '127.0.0.1:6443', reason: 'is a loopback address' };
+  assert.deepEqual([await count([]), await count([refused, refused])], ['0', '2']);
 });
 
 test('routers that know the same have one hash of it, whatever generation each has', async () => {

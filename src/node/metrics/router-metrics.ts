@@ -13,6 +13,7 @@ import type { Destination, TransportError } from '../../request/destination.ts';
 import type { RequestObserver } from '../../request/inbound.ts';
 import type { Snapshot } from '../../snapshot/format/schema.ts';
 import type { PushResult } from '../../snapshot/receiving/receiver.ts';
+import type { RefusedAddress } from '../../snapshot/receiving/refused-addresses.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import type { SyncObserver } from '../../sync/sync-server.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';
@@ -112,6 +113,7 @@ export class RouterMetrics implements MetricsSource, HealthObserver {
 
 interface StateSources {
   readonly table: () => RoutingTable | undefined;
+  readonly refusedAddresses: () => readonly RefusedAddress[];
   readonly credentialFiles: CredentialFiles;
   readonly embeddedSync: () => EmbeddedSyncStatus | undefined;
   readonly inFlight: (id: string, kind: LoadKind) => number;
@@ -128,6 +130,7 @@ function updateStateMetrics(
   state.snapshotGeneration.with().set(table?.generation ?? 0);
   state.snapshotAge.clear();
   if (table !== undefined) state.snapshotAge.with().set((now - table.createdAt) / 1000);
+  state.refusedAddresses.with().set(sources.refusedAddresses().length);
   updateCredentials(state, sources.credentialFiles);
   state.heldBytes.with().set(memoryForOthers.bytes);
   destinations.retryBudget.with().set(sources.retryBudget());

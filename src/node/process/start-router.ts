@@ -153,6 +153,7 @@ async function start(
   opened.push(() => traffic.deadlines.stop());
   const metrics = new RouterMetrics(config, {
     table: () => receiver.current(),
+    refusedAddresses: () => receiver.refusedAddresses,
     credentialFiles: credentialWatch,
     embeddedSync: () => embeddedSync?.status(),
     inFlight: (id, kind) => load.inFlight(id, kind),
@@ -178,6 +179,7 @@ async function start(
   const receiverOptions = {
     store: file === undefined ? undefined : openStore(file, config.embeddedSync !== undefined),
     keys: () => credentials.current.snapshotKeys,
+    cluster: config.settings.snapshot.cluster,
     addressPolicy,
     logger,
     onPush: (result: PushResult) => metrics.snapshotPushed(result),
@@ -185,6 +187,7 @@ async function start(
   };
   const ownReceiver = config.embeddedSync && new OwnSnapshotReceiver(receiverOptions);
   const receiver = ownReceiver ?? new SnapshotReceiver(receiverOptions);
+  opened.push(() => receiver.settled());
   const localServerId = createLocalServerId(config, () => listeningPort, receiver, edge.networkInterfaces);
   const outboundOptions = {
     local: localDestination(config, localServerId, () => credentials.current),

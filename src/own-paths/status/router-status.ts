@@ -9,7 +9,7 @@ import {
   preferredMinor,
 } from '../../routing/preferred-version.ts';
 import { durationText } from '../../runtime/duration-text.ts';
-import type { RefusedPush } from '../../snapshot/receiving/receiver.ts';
+import type { RefusedPush, SnapshotConcern } from '../../snapshot/receiving/receiver.ts';
 import { isOld, type RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { comparePreference } from '../../snapshot/routing-table/served-by.ts';
 import { servedComparison } from './served-comparison.ts';
@@ -32,6 +32,8 @@ export interface RouterStatusOptions
   readonly routingTable: {
     current(): RoutingTable | undefined;
     readonly refusedPush?: RefusedPush | undefined;
+    /** Default: nothing. */
+    concerns?(): readonly SnapshotConcern[];
   };
   /** What the runtime has to say about certificates and key files, where it reads any. Default: nothing. */
   readonly credentialFiles?: CredentialFiles | undefined;
@@ -92,6 +94,10 @@ export function routerStatus(
       ...warnings(`${runbook}credentialreloadfailed`, reloadWarnings(credentialFiles)),
       ...warnings(`${runbook}certificateexpiring`, expiryWarnings(credentialFiles)),
       ...warnings(`${runbook}snapshotrefused`, refusedPushWarnings(routingTable.refusedPush)),
+      ...warnings(
+        `${runbook}snapshotrefused`,
+        (routingTable.concerns?.() ?? []).flatMap(({ details }) => details),
+      ),
       ...warnings(null, ownServerWarnings(table, serverId)),
       ...warnings(`${kubeadmPage}#an-upgrade-without---patches`, manifestWarnings(credentialFiles)),
       ...warnings(`${kubeadmPage}#while-some-nodes-are-done-and-others-not`, halfWayWarnings(table, found)),

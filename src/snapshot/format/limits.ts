@@ -33,3 +33,11 @@ export const snapshotLimits = {
 
 /** Sets and what is signed, in base64url (RFC 4648: 4 characters for 3 bytes), together; a header and a signature. */
 export const sealedSnapshotLimit = Math.ceil((snapshotLimits.bytes * 4) / 3) + 4_096;
+
+/** Seconds that a generation may be ahead of the clock: it is made of seconds since the epoch, and rises by single steps. */
+const longestAhead = 24 * 60 * 60;
+
+/** Whether a generation is higher than any sync job with a clock that is right can have reached. @param now milliseconds since the epoch */
+export function isGenerationAhead(generation: number, now: number): boolean {
+  return generation > now / 1000 + longestAhead;
+}

@@ -13,6 +13,10 @@ export type SnapshotErrorCode =
   | 'Invalid'
   /** Not newer than what is held. */
   | 'NotNewer'
+  /** Of a cluster with another name. */
+  | 'OtherCluster'
+  /** Its generation is higher than any can be by now. */
+  | 'GenerationAhead'
   /** The router reads the cluster itself and takes nothing that is pushed. */
   | 'ReadsClusterItself';
 

@@ -4,48 +4,51 @@ import type { Snapshot } from '../format/schema.ts';
 import { invalid, SnapshotError } from '../format/snapshot-error.ts';
 import { renewedTable } from '../routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../routing-table/routing-table.ts';
-import { type Acceptance, acceptance, type Held, requireRising, SnapshotReceiver } from './receiver.ts';
+import { type Held, requireRising, SnapshotReceiver, type Taken } from './receiver.ts';
 
 /**
  * The receiver of a router that reads the cluster itself: the sync job runs in its process and hands its snapshots to
  * `acceptOwn`. Nothing that is pushed is taken, and what is stored is not signed.
  */
 export class OwnSnapshotReceiver extends SnapshotReceiver {
-  override accept(_jws: string): Promise<Acceptance> {
-    return this.takeInTurn(refusePush);
+  override accept(_jws: string): Promise<never> {
+    return this.takeInTurn(refusePush) as Promise<never>;
   }
 
   /**
    * Takes a snapshot of the sync job in this process, if its content holds and its generation rises: every rule of a pushed
-   * one but the signature. The held one with a later time of making is `renewed`.
+   * one but the signature, and the name of the cluster, which the same settings say. The held one with a later time of making
+   * is `renewed`. It is stored beside that: what a crash loses can be read again.
    * @throws {SnapshotError} with the reason; nothing has changed then.
    */
-  acceptOwn(snapshot: Snapshot): Promise<Acceptance> {
-    const take = async (): Promise<Acceptance> => {
-      const parsed = await parseSnapshot(snapshot);
+  async acceptOwn(given: Snapshot): Promise<Pick<Taken, 'result' | 'table'>> {
+    const take = async (): Promise<Taken> => {
+      const parsed = await parseSnapshot(given);
       if (!parsed.ok) throw invalid(parsed.issues);
-      const next = this.acceptable(parsed.snapshot);
+      const { snapshot, refusedAddresses } = this.acceptable(parsed.snapshot);
       const held = this.held;
-      const { generation } = next.metadata;
+      const { generation } = snapshot.metadata;
       const isSame =
         held !== undefined &&
         held.table.generation === generation &&
-        isSameContent(held.table.snapshot, next);
+        isSameContent(held.table.snapshot, snapshot);
       if (!isSame) requireRising(generation, held);
-      const table = isSame ? laterTable(held.table, next) : this.tableOf(next);
-      if (table === held?.table && held.persisted) return acceptance('unchanged', table, undefined);
-      // In use before it is stored: a busy disk may take a second, and what is lost can be read again.
-      if (table !== held?.table) this.use(own(table, false));
-      const persistenceError = await this.save(() => snapshotText(next));
-      this.held = own(table, persistenceError === undefined);
-      const result = table === held?.table ? 'unchanged' : isSame ? 'renewed' : 'accepted';
-      return acceptance(result, table, persistenceError);
+      const table = isSame ? laterTable(held.table, snapshot) : this.tableOf(snapshot);
+      if (held !== undefined && table === held.table) return this.keep(held);
+      return this.put(isSame ? 'renewed' : 'accepted', own(table, refusedAddresses));
     };
     return this.takeInTurn(take, 'What this router has read was refused');
   }
 
   protected override async check(stored: string): Promise<Held> {
-    return own(this.tableOf(this.acceptable(await openOwnSnapshot(stored))), true);
+    const { snapshot, refusedAddresses } = this.acceptable(await openOwnSnapshot(stored));
+    return own(this.tableOf(snapshot), refusedAddresses);
+  }
+
+  /** With the time of its last renewal. */
+  protected override textOf({ table: { snapshot, createdAt } }: Held): Promise<string> {
+    const metadata = { ...snapshot.metadata, createdAt: new Date(createdAt).toISOString() };
+    return snapshotText({ ...snapshot, metadata });
   }
 }
 
@@ -57,8 +60,8 @@ function laterTable(table: RoutingTable, { metadata }: Snapshot): RoutingTable {
   throw new SnapshotError('NotNewer', 'The snapshot was made before the one that is held.');
 }
 
-function own(table: RoutingTable, persisted: boolean): Held {
-  return { table, digest: '', jws: '', persisted };
+function own(table: RoutingTable, refusedAddresses: Held['refusedAddresses']): Held {
+  return { table, digest: '', jws: '', kid: undefined, refusedAddresses };
 }
 
 async function refusePush(): Promise<never> {

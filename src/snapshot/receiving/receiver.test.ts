@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it, test } from 'node:test';
+import { eventually } from '../../../test/support/eventually.ts';
 import { recordingLogger } from '../../../test/support/recording-logger.ts';
 import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
 import {
@@ -116,17 +117,13 @@ test('a refused snapshot changes nothing: not what is used, not what is stored',
   const table = receiver.current();
   let announced = 0;
   receiver.onChange(() => announced++);
-  const loopback = snapshotOf(
-    { a: { serves: ['v1/pods'], address: '127.0.0.1:6443' } },
-    { generation: 9, createdAt: at(noon) },
-  );
   for (const [bad, code] of [
     ['{}', 'Unsigned'],
     [(await sealed(4)).replace('\n', 'x\n'), 'BadSignature'],
     [`${await sealed(4)}x`, 'Invalid'],
     [await sealed(4, ['v1/pods'], {}, await generateSigningKey('ES256')), 'UnknownKey'],
     ['x'.repeat(12_000_000), 'TooLarge'],
-    [await sealSnapshot(loopback, signingKeyOf(old.privateJwk)), 'Invalid'],
+    [await sealed(noon / 1000 + 86_401), 'GenerationAhead'],
     [await sealed(2), 'NotNewer'],
   ] as const) {
     await assert.rejects(receiver.accept(bad), { code });
@@ -163,36 +160,51 @@ test('a refused push is remembered until one is taken; one that came too late is
   assert.equal(refused(), undefined);
 });
 
-test('every address of a server that the policy refuses is an issue at its path', async () => {
-  const { receiver } = receiverWith();
+test('an address that the policy refuses costs its own server that address, and nobody the snapshot', async () => {
+  const { logger, lines } = recordingLogger();
+  const { receiver } = receiverWith({ logger });
   const bad = snapshotOf(
     {
       a: { serves: ['v1/pods'], address: '127.0.0.1:6443' },
       b: { serves: ['v1/pods'], url: 'https://169.254.169.254' },
       c: ['v1/pods'],
     },
-    {
-      createdAt: at(noon),
-    },
+    { createdAt: at(noon) },
   );
   const jws = await sealSnapshot(bad, signingKeyOf(old.privateJwk));
-  await assert.rejects(receiver.accept(jws), (error: { code: string; issues: { path: string }[] }) => {
-    assert.equal(error.code, 'Invalid');
-    assert.deepEqual(
-      error.issues.map((issue) => issue.path),
-      ['servers[0].address', 'servers[1].url'],
-    );
-    return true;
-  });
-  const lenient = receiverWith({ policy: { allowLoopback: true } }).receiver;
-  await assert.rejects(lenient.accept(jws), {
-    issues: [
-      {
-        path: 'servers[1].url',
-        message: 'the address of b is a cloud metadata address, which no API server has',
-      },
+  assert.equal((await receiver.accept(jws)).result, 'accepted');
+  const origins = (table = receiver.current()) => table?.servers.map(({ id, origin }) => [id, origin]);
+  assert.deepEqual(origins(), [
+    ['a', undefined],
+    ['b', undefined],
+    ['c', 'https://10.0.0.3:6443'],
+  ]);
+  assert.deepEqual(
+    receiver.refusedAddresses.map(({ id, address }) => [id, address]),
+    [
+      ['a', '127.0.0.1:6443'],
+      ['b', 'https://169.254.169.254'],
     ],
-  });
+  );
+  assert.deepEqual(receiver.concerns(), [
+    {
+      brief: '2 addresses of servers are left out, as the status says',
+      details: [
+        'the address "127.0.0.1:6443" of a is left out: it is a loopback address, which no API server has (for tests on one machine: --allow-loopback-peers)',
+        'the address "https://169.254.169.254" of b is left out: it is a cloud metadata address, which no API server has',
+      ],
+    },
+  ]);
+  assert.equal(lines.filter(({ message }) => message.startsWith('An address')).length, 2);
+  const renewal = { ...bad, metadata: { ...bad.metadata, createdAt: at(noon + minute) } };
+  const renewed = await receiver.accept(await sealSnapshot(renewal, signingKeyOf(old.privateJwk)));
+  assert.deepEqual([renewed.result, receiver.refusedAddresses.length], ['renewed', 2]);
+  // The next one, with all else that it says, is taken like any other.
+  await receiver.accept(await sealed(5));
+  assert.deepEqual(receiver.concerns(), []);
+  const lenient = receiverWith({ policy: { allowLoopback: true } }).receiver;
+  await lenient.accept(jws);
+  assert.deepEqual(origins(lenient.current())?.[0], ['a', 'https://127.0.0.1:6443']);
 });
 
 test('an advertised address that the policy refuses is not dialled, and costs nobody the snapshot', async () => {
@@ -231,36 +243,70 @@ test('a snapshot from the future is refused, a clock that is a little ahead is b
   assert.equal((await receiver.accept(near)).result, 'accepted');
 });
 
-test('pushes that arrive together are taken one after the other, and the newest wins', async () => {
-  let saving = 0;
+/** A store whose writes end when the test says so. */
+function heldStore() {
   const kept: string[] = [];
-  const othersHadTime = Promise.withResolvers<void>();
+  const writes: PromiseWithResolvers<void>[] = [];
   const store: SnapshotStore = {
-    load: async () => undefined,
+    load: async () => kept.at(-1),
     save: async (snapshot) => {
-      assert.equal(++saving, 1, 'two pushes are being saved at once');
-      // The first push is the slowest: without turns it would end last.
-      await othersHadTime.promise;
+      const write = Promise.withResolvers<void>();
+      writes.push(write);
+      await write.promise;
       kept.push(snapshot);
-      saving--;
     },
   };
+  return { kept, writes, store };
+}
+
+test('a snapshot waits for no disk: each is in use at once, and the store gets the newest', async () => {
+  const { kept, writes, store } = heldStore();
   const { receiver } = receiverWith({ store });
   const pushes = await Promise.all([4, 6, 5, 7].map((generation) => sealed(generation)));
-  const accepting = Promise.allSettled(pushes.map((jws) => receiver.accept(jws)));
-  // As much work as each of them is, begun behind them.
-  for (const jws of pushes)
-    await receiverWith()
-      .receiver.accept(jws)
-      .catch(() => {});
-  othersHadTime.resolve();
-  const results = await accepting;
+  const results = Promise.allSettled(pushes.map((jws) => receiver.accept(jws)));
+  await eventually(() => receiver.current()?.generation === 7);
+  // The first is still being written.
+  assert.deepEqual([writes.length, kept.length], [1, 0]);
+  writes[0]?.resolve();
+  await eventually(() => writes.length === 2);
+  writes[1]?.resolve();
+  await receiver.settled();
+  assert.deepEqual(kept, [pushes[0], pushes[3]]);
   assert.deepEqual(
-    results.map((result) => result.status),
+    (await results).map(({ status }) => status),
     ['fulfilled', 'fulfilled', 'rejected', 'fulfilled'],
   );
-  assert.equal(receiver.current()?.generation, 7);
-  assert.deepEqual(kept, [pushes[0], pushes[1], pushes[3]]);
+});
+
+test('the response to a push says that it is stored only once it is', async () => {
+  const { kept, writes, store } = heldStore();
+  const { receiver } = receiverWith({ store });
+  const jws = await sealed(3);
+  const slow = await receiver.accept(jws);
+  assert.deepEqual([slow.persisted, slow.persistenceError], [false, 'it is still being written']);
+  assert.equal(receiver.current()?.generation, 3);
+  const again = receiver.accept(jws);
+  await eventually(() => writes.length === 1);
+  writes[0]?.resolve();
+  assert.equal((await again).persisted, true);
+  assert.deepEqual([writes.length, kept.length], [1, 1]);
+  assert.deepEqual(await store.load(), jws);
+});
+
+test('of a router that reads the cluster itself, too, no reading waits for the disk of the one before', async () => {
+  const { writes, store } = heldStore();
+  const { receiver } = ownReceiverWith({ store });
+  await receiver.acceptOwn(generation(1));
+  await receiver.acceptOwn(generation(2));
+  assert.equal(receiver.current()?.generation, 2);
+  await eventually(() => writes.length === 1);
+  writes[0]?.resolve();
+  await eventually(() => writes.length === 2);
+  writes[1]?.resolve();
+  await receiver.settled();
+  const restarted = ownReceiverWith({ store: createMemorySnapshotStore(await store.load()) }).receiver;
+  await restarted.restore();
+  assert.equal(restarted.current()?.generation, 2);
 });
 
 test('a store that cannot be written does not keep the router on old routes, and is tried again', async () => {
@@ -280,6 +326,7 @@ test('a store that cannot be written does not keep the router on old routes, and
   assert.equal(first.persisted, false);
   assert.match(first.persistenceError ?? '', /ENOSPC/);
   assert.equal(receiver.current()?.generation, 3);
+  assert.match(receiver.concerns()[0]?.details[0] ?? '', /could not be stored, .*ENOSPC/);
 
   assert.equal((await receiver.accept(jws)).persisted, false);
   full = false;
@@ -319,6 +366,73 @@ test('a key file that was reloaded counts from the next push on', async () => {
   assert.equal((await receiver.accept(jws)).result, 'accepted');
 });
 
+test('the generation of a stolen key binds nobody once the key is no longer pinned', async () => {
+  const pins = { now: await pinned(old.publicJwk, next.publicJwk) };
+  const receiver = new SnapshotReceiver({
+    keys: () => pins.now,
+    addressPolicy: createAddressPolicy(),
+    now: () => noon,
+  });
+  await receiver.accept(await sealed(1_000_000));
+  await assert.rejects(receiver.accept(await sealed(4, ['v1/pods'], {}, next)), { code: 'NotNewer' });
+  pins.now = await pinned(next.publicJwk);
+  // What the thief has pushed is known for what it is, and stays until there is something better.
+  assert.deepEqual(
+    receiver.concerns().map(({ brief }) => brief),
+    ['the key that the snapshot is signed with is no longer pinned'],
+  );
+  assert.equal(receiver.current()?.generation, 1_000_000);
+  await assert.rejects(receiver.accept(await sealed(1_000_001)), { code: 'UnknownKey' });
+  assert.equal((await receiver.accept(await sealed(4, ['v1/pods'], {}, next))).result, 'accepted');
+  assert.deepEqual(receiver.concerns(), []);
+  await assert.rejects(receiver.accept(await sealed(3, ['v1/pods'], {}, next)), { code: 'NotNewer' });
+});
+
+test('nor does it where another key has the ID of the stolen one', async () => {
+  const pins = { now: await pinned(old.publicJwk) };
+  const receiver = new SnapshotReceiver({
+    keys: () => pins.now,
+    addressPolicy: createAddressPolicy(),
+    now: () => noon,
+  });
+  await receiver.accept(await sealed(1_000_000));
+  const { kid } = old;
+  pins.now = await pinned({ ...next.publicJwk, kid });
+  const renewed = { ...next, privateJwk: { ...next.privateJwk, kid } };
+  assert.equal((await receiver.accept(await sealed(4, ['v1/pods'], {}, renewed))).result, 'accepted');
+  // A file that is read again with the same key changes nothing.
+  pins.now = await pinned({ ...next.publicJwk, kid });
+  await assert.rejects(receiver.accept(await sealed(3, ['v1/pods'], {}, renewed)), { code: 'NotNewer' });
+});
+
+test('a generation more than a day ahead of the clock shuts nobody out', async () => {
+  const { receiver, clock } = receiverWith();
+  const seconds = noon / 1000;
+  await assert.rejects(receiver.accept(await sealed(2 ** 53 - 1)), {
+    code: 'GenerationAhead',
+    message: /more than a day ahead/,
+  });
+  assert.equal((await receiver.accept(await sealed(seconds + 86_400))).result, 'accepted');
+  // One that came while the clock was wrong does not bind either.
+  clock.now = noon - minute;
+  assert.equal((await receiver.accept(await sealed(seconds))).result, 'accepted');
+});
+
+test('a snapshot of another cluster is refused by whoever has a name of its own, or has learned one', async () => {
+  const { receiver } = receiverWith();
+  await receiver.accept(await sealed(3, ['v1/pods'], { cluster: 'ours' }));
+  const theirs = await sealed(9, ['batch/v1/jobs'], { cluster: 'theirs' });
+  await assert.rejects(receiver.accept(theirs), { code: 'OtherCluster', message: /theirs.*ours/ });
+  assert.equal(receiver.current()?.generation, 3);
+  assert.equal((await receiver.accept(await sealed(4))).result, 'accepted');
+
+  const named = receiverWith({ cluster: 'ours' }).receiver;
+  await assert.rejects(named.accept(theirs), { code: 'OtherCluster' });
+  const restarted = receiverWith({ cluster: 'ours', store: createMemorySnapshotStore(theirs) }).receiver;
+  await restarted.restore();
+  assert.equal(restarted.current(), undefined);
+});
+
 function generation(number: number, createdAt = at(noon), cluster = 'one') {
   return snapshotOf({ a: ['v1/pods'] }, { generation: number, createdAt, cluster });
 }
@@ -344,12 +458,19 @@ describe('the receiver of a router that reads the cluster itself', () => {
     await assert.rejects(receiver.acceptOwn(generation(1)), { code: 'NotNewer' });
   });
 
-  it('refuses what a pushed snapshot would be refused for: addresses, a time in the future, content', async () => {
+  it('leaves out an address that the policy refuses, and goes on', async () => {
     const { receiver } = ownReceiverWith();
     const good = generation(1);
     const [server = assert.fail()] = good.servers;
     const loopback = { ...good, servers: [{ ...server, address: '127.0.0.1:6443' }] };
-    await assert.rejects(receiver.acceptOwn(loopback), { code: 'Invalid' });
+    assert.equal((await receiver.acceptOwn(loopback)).result, 'accepted');
+    assert.equal(receiver.current()?.servers[0]?.origin, undefined);
+    assert.equal(receiver.refusedAddresses[0]?.id, server.id);
+  });
+
+  it('refuses what a pushed snapshot would be refused for: a time in the future, content', async () => {
+    const { receiver } = ownReceiverWith();
+    const good = generation(1);
     await assert.rejects(receiver.acceptOwn(generation(1, at(noon + 60 * minute))), { code: 'Invalid' });
     await assert.rejects(receiver.acceptOwn({ ...good, servers: [] }), { code: 'Invalid' });
     assert.equal(receiver.current(), undefined);
@@ -369,6 +490,7 @@ describe('the receiver of a router that reads the cluster itself', () => {
     await first.receiver.acceptOwn(generation(1));
     first.clock.now = noon + minute;
     await first.receiver.acceptOwn(generation(1, at(noon + minute)));
+    await first.receiver.settled();
     const second = ownReceiverWith({ store });
     await second.receiver.restore();
     assert.equal(second.receiver.current()?.createdAt, noon + minute);
@@ -386,7 +508,9 @@ describe('the receiver of a router that reads the cluster itself', () => {
 
   it('is the only one that takes unsigned snapshots: one that is pushed to refuses what it stored', async () => {
     const store = createMemorySnapshotStore();
-    await ownReceiverWith({ store }).receiver.acceptOwn(generation(1));
+    const own = ownReceiverWith({ store }).receiver;
+    await own.acceptOwn(generation(1));
+    await own.settled();
     const { receiver } = receiverWith({ store });
     await receiver.restore();
     assert.equal(receiver.current(), undefined);

@@ -1,16 +1,23 @@
-import { errorMessage } from '../../runtime/errors.ts';
 import { type Logger, silentLogger } from '../../runtime/logger.ts';
-import { parseRfc3339 } from '../../runtime/time.ts';
-import { type DocumentIssue, IssueList } from '../../runtime/validation.ts';
-import { type AddressPolicy, checkServerAddress } from '../addresses/address-policy.ts';
+import { parseRfc3339, systemClock, waitAtMost } from '../../runtime/time.ts';
+import { IssueList } from '../../runtime/validation.ts';
+import type { AddressPolicy } from '../addresses/address-policy.ts';
+import { isGenerationAhead } from '../format/limits.ts';
 import type { Snapshot } from '../format/schema.ts';
 import { invalid, SnapshotError, type SnapshotErrorCode } from '../format/snapshot-error.ts';
 import { buildRoutingTable, renewedTable } from '../routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../routing-table/routing-table.ts';
 import { VersionInstants, type VersionInstantsOptions } from '../routing-table/version-instants.ts';
 import type { PinnedKeySet } from '../signing/keys.ts';
-import { type OpenedSnapshot, openSnapshot } from '../signing/open-sealed.ts';
+import { openSnapshot, verifySnapshot } from '../signing/open-sealed.ts';
+import {
+  type RefusedAddress,
+  refusedAddressesBrief,
+  refusedAddressText,
+  withoutRefusedAddresses,
+} from './refused-addresses.ts';
 import { type SnapshotStore, StoreChangedError } from './snapshot-store.ts';
+import { StoredCopy } from './stored-copy.ts';
 
 export interface SnapshotReceiverOptions extends VersionInstantsOptions {
   /** Asked for each snapshot, so that a reloaded key file counts from then on. */
@@ -18,6 +25,10 @@ export interface SnapshotReceiverOptions extends VersionInstantsOptions {
   readonly addressPolicy: AddressPolicy;
   /** Default: none, and a restart finds nothing. */
   readonly store?: SnapshotStore | undefined;
+  /** Several receivers share the store, so that a snapshot counts only once the store has it. Default false. */
+  readonly isStoreShared?: boolean | undefined;
+  /** Name of the cluster. Default: that of the snapshot in use. One of another name is refused. */
+  readonly cluster?: string | undefined;
   /** Milliseconds since the epoch; default `Date.now`. */
   readonly now?: (() => number) | undefined;
   readonly logger?: Logger | undefined;
@@ -41,7 +52,7 @@ export interface Acceptance {
   readonly generation: number;
   /** When what is held now was made or last renewed, milliseconds since the epoch. */
   readonly createdAt: number;
-  /** False: in use, but the store could not be written, so a restart would not find it. */
+  /** False: in use, but not stored yet, so a restart now would not find it. */
   readonly persisted: boolean;
   readonly persistenceError?: string | undefined;
 }
@@ -53,23 +64,25 @@ export interface Held {
   readonly digest: string;
   /** As it came, without what followed it; empty as `digest`. */
   readonly jws: string;
-  readonly persisted: boolean;
+  /** Of the key that it is signed with; `undefined` for what this router has read itself. */
+  readonly kid: string | undefined;
+  readonly refusedAddresses: readonly RefusedAddress[];
 }
 
-async function sealedText({ table, jws }: Omit<Held, 'persisted'>): Promise<string> {
-  // A Worker need not load it with its first request.
-  const { setsText } = await import('../format/packed-snapshot.ts');
-  return `${jws}\n${await setsText(table.snapshot.servedSets)}`;
+/** A snapshot that is in use by now. */
+export interface Taken {
+  readonly result: Acceptance['result'];
+  readonly table: RoutingTable;
+  /** Why it is not stored; `undefined`: it is. */
+  readonly saved: Promise<string | undefined>;
 }
 
-export function acceptance(
-  result: Acceptance['result'],
-  table: RoutingTable,
-  persistenceError: string | undefined,
-): Acceptance {
-  const { generation, createdAt } = table;
-  const persisted = persistenceError === undefined;
-  return { result, generation, createdAt, persisted, ...(persisted ? {} : { persistenceError }) };
+/** Something to know of the snapshot in use that refuses nothing. */
+export interface SnapshotConcern {
+  /** For everybody: without a detail. */
+  readonly brief: string;
+  /** For those who may read the status, one a line. */
+  readonly details: readonly string[];
 }
 
 export function isOlder(next: Held, held: Held | undefined): boolean {
@@ -89,45 +102,28 @@ export function requireRising(generation: number, held: Held | undefined): void 
   );
 }
 
+/** A mistake on the side of the sync job: the routes of another cluster would replace those of this one. */
+function requireSameCluster(cluster: string | undefined, expected: string | undefined): void {
+  if (cluster === undefined || expected === undefined || cluster === expected) return;
+  throw new SnapshotError(
+    'OtherCluster',
+    `The snapshot is of cluster ${cluster}, and this router is of ${expected}: compare --cluster of the sync job with that of the router.`,
+  );
+}
+
+/** A number far above all others would shut out every later snapshot. */
+function requirePlausible(generation: number, now: number): void {
+  if (!isGenerationAhead(generation, now)) return;
+  throw new SnapshotError(
+    'GenerationAhead',
+    `Generation ${generation} lies more than a day ahead of the clock here (${Math.floor(now / 1000)}): generations are made of seconds since the epoch.`,
+  );
+}
+
 /** How far the maker's clock may be ahead of the receiver's: the leeway Kerberos made customary. */
 const maximumClockSkewMilliseconds = 5 * 60 * 1000;
-
-/**
- * What a well-formed snapshot must fulfil to be used by this receiver: no address of a server that the policy refuses,
- * and no creation time in the future, which would hide its age.
- */
-function checkAcceptance(snapshot: Snapshot, policy: AddressPolicy, now: number): DocumentIssue[] {
-  const issues = new IssueList();
-  const future = futureIssue(snapshot.metadata.createdAt, now);
-  if (future !== undefined) issues.add('metadata.createdAt', future);
-  for (const [index, server] of snapshot.servers.entries()) {
-    for (const field of ['address', 'url'] as const) {
-      const text = server[field];
-      const reason = text === undefined ? undefined : checkServerAddress(text, policy);
-      if (reason !== undefined)
-        issues.add(`servers[${index}].${field}`, `the address of ${server.id} ${reason}`);
-    }
-  }
-  return issues.toArray();
-}
-
-/**
- * Removes advertised addresses that the policy refuses: the flags of one router must not cost the others their snapshot,
- * and its server has its own address.
- */
-function withoutRefusedAddresses(snapshot: Snapshot, policy: AddressPolicy): Snapshot {
-  const isRefused = (address: string | undefined): boolean =>
-    address !== undefined && checkServerAddress(address, policy) !== undefined;
-  if (!snapshot.servers.some((server) => isRefused(server.advertised?.address))) return snapshot;
-  return {
-    ...snapshot,
-    servers: snapshot.servers.map((server) => {
-      if (!isRefused(server.advertised?.address)) return server;
-      const { advertised: _advertised, ...own } = server;
-      return own;
-    }),
-  };
-}
+/** How long the response to a push waits for the store, milliseconds: a disk is rarely slower, unless it is ill. */
+const longestStoreWait = 250;
 
 function futureIssue(createdAt: string, now: number): string | undefined {
   const created = parseRfc3339(createdAt);
@@ -139,18 +135,21 @@ function futureIssue(createdAt: string, now: number): string | undefined {
 /**
  * The one way in for snapshots. Pushes are taken one at a time; each is taken whole or changes nothing.
  *
- * What is pushed is written to the store first and then put in use in one assignment. A store that cannot be
- * written does not keep the router on old routes: the snapshot is used all the same, the response says
- * `persisted: false`, and the next push of it tries to write again.
+ * What is pushed is put in use in one assignment, and stored beside that: neither a slow store nor one that cannot be
+ * written keeps the router on old routes, or the next snapshot waiting. The response says `persisted: false` then, and the
+ * next push of it tries to write again.
  */
 export class SnapshotReceiver {
   protected readonly options: SnapshotReceiverOptions;
+  protected held: Held | undefined;
+  protected readonly copy: StoredCopy<Held>;
   readonly #now: () => number;
   readonly #logger: Logger;
   readonly #listeners = new Set<(table: RoutingTable) => void>();
-  protected held: Held | undefined;
   #refusedPush: RefusedPush | undefined;
   #lastTurn: Promise<unknown> = Promise.resolve();
+  /** The keys that the held snapshot was verified with last. */
+  #verifiedWith: PinnedKeySet | undefined;
   readonly #instants: VersionInstants;
 
   constructor(options: SnapshotReceiverOptions) {
@@ -158,6 +157,11 @@ export class SnapshotReceiver {
     this.#now = options.now ?? Date.now;
     this.#logger = options.logger ?? silentLogger;
     this.#instants = new VersionInstants(options);
+    this.copy = new StoredCopy({
+      store: options.store,
+      textOf: (held) => this.textOf(held),
+      logger: this.#logger,
+    });
   }
 
   /** The table in use; `undefined` until there is one. It may be old (see `createdAt`). */
@@ -168,6 +172,32 @@ export class SnapshotReceiver {
   /** The last push, when it was refused: what an operator looks for while the snapshot grows old. */
   get refusedPush(): RefusedPush | undefined {
     return this.#refusedPush;
+  }
+
+  /** Addresses of the snapshot in use that the address policy refuses: nobody is called there. */
+  get refusedAddresses(): readonly RefusedAddress[] {
+    return this.held?.refusedAddresses ?? [];
+  }
+
+  /** What the receiver has to say of the snapshot in use, for `/readyz?verbose` and the status. */
+  concerns(): readonly SnapshotConcern[] {
+    const { error } = this.copy;
+    const kid = this.held?.kid;
+    const concerns: SnapshotConcern[] = [];
+    if (kid !== undefined && !this.options.keys().has(kid)) {
+      const brief = 'the key that the snapshot is signed with is no longer pinned';
+      const detail = `the snapshot in use is signed with key ${kid}, which is no longer pinned: it stays until one of a pinned key is pushed, of whatever generation`;
+      concerns.push({ brief, details: [detail] });
+    }
+    if (error !== undefined) {
+      const detail = `the snapshot in use could not be stored, and a restart would not find it: ${error}`;
+      concerns.push({ brief: 'the snapshot could not be stored', details: [detail] });
+    }
+    if (this.refusedAddresses.length > 0) {
+      const details = this.refusedAddresses.map(refusedAddressText);
+      concerns.push({ brief: refusedAddressesBrief(details.length), details });
+    }
+    return concerns;
   }
 
   /** The snapshot in use, sealed as it came, to be handed on to another router. `undefined` also when it is not signed. */
@@ -192,23 +222,26 @@ export class SnapshotReceiver {
   }
 
   /**
-   * Takes a sealed snapshot if its signature and content hold and its generation rises. Sets that are held may be left out
-   * of it, and others may be what differs from those. The held snapshot sent again is `unchanged`, under any valid signature,
-   * and `renewed` if it was made later: one that is played back revives nothing. Other content needs a higher generation.
+   * Takes a sealed snapshot if its signature and content hold, its cluster is this one and its generation rises. Sets that
+   * are held may be left out of it, and others may be what differs from those. The held snapshot sent again is `unchanged`,
+   * under any valid signature, and `renewed` if it was made later: one that is played back revives nothing. Other content
+   * needs a higher generation.
    * @throws {SnapshotError} with the reason; nothing has changed then.
    */
-  accept(sealed: string): Promise<Acceptance> {
-    return this.takeInTurn(async () => {
-      const { snapshot, digest, jws } = await this.#open(sealed);
+  async accept(sealed: string): Promise<Acceptance> {
+    const taken = await this.takeInTurn(async () => {
+      const { snapshot, ...signed } = await this.#open(sealed);
       const held = this.held;
-      if (held?.digest !== digest) {
-        requireRising(snapshot.metadata.generation, held);
-        return this.#replace('accepted', { table: this.tableOf(snapshot), digest, jws });
+      if (held?.digest !== signed.digest) {
+        await this.#requireNext(snapshot);
+        return this.put('accepted', { ...signed, table: this.tableOf(snapshot) });
       }
       const table = renewedTable(held.table, snapshot.metadata.createdAt);
-      if (table.createdAt > held.table.createdAt) return this.#replace('renewed', { table, digest, jws });
-      return this.#keep(table.createdAt < held.table.createdAt ? held : { ...held, jws });
+      if (table.createdAt > held.table.createdAt) return this.put('renewed', { ...signed, table });
+      const isAlike = table.createdAt < held.table.createdAt || signed.jws === held.jws;
+      return this.keep(isAlike ? held : { ...held, jws: signed.jws, kid: signed.kid });
     });
+    return this.#answer(taken);
   }
 
   /** As `adopt`, of what the store has: for the start. */
@@ -224,6 +257,11 @@ export class SnapshotReceiver {
     return this.#adopt(async () => stored);
   }
 
+  /** Resolves when nothing is being stored. */
+  settled(): Promise<void> {
+    return this.copy.settled();
+  }
+
   #adopt(read: () => Promise<string | undefined>): Promise<void> {
     return this.#inTurn(async () => {
       try {
@@ -233,7 +271,12 @@ export class SnapshotReceiver {
         const held = this.held;
         // Unsigned snapshots have no digest.
         const isSame = held !== undefined && next.digest !== '' && held.digest === next.digest;
-        if (isSame ? next.table.createdAt <= held.table.createdAt : isOlder(next, held)) return;
+        const isLate = isSame
+          ? next.table.createdAt <= held.table.createdAt
+          : isOlder(next, await this.#binding());
+        if (isLate) return;
+        requireSameCluster(next.table.snapshot.metadata.cluster, this.options.cluster);
+        this.copy.read(next);
         this.use(next);
       } catch (error) {
         this.#logger.warn({ err: error }, 'The stored snapshot cannot be used');
@@ -242,72 +285,101 @@ export class SnapshotReceiver {
   }
 
   /** Signature, content, addresses, creation time: every check that does not depend on the snapshot in use. */
-  async #open(text: string): Promise<OpenedSnapshot> {
+  async #open(text: string) {
     const previous = this.held && { snapshot: this.held.table.snapshot, digest: this.held.digest };
-    const opened = await openSnapshot(text, this.options.keys(), previous);
-    return { ...opened, snapshot: this.acceptable(opened.snapshot) };
+    const { snapshot, ...signed } = await openSnapshot(text, this.options.keys(), previous);
+    const acceptable = this.acceptable(snapshot);
+    // A renewal of the held one comes without the addresses that were left out of it.
+    const isHeld = this.held !== undefined && this.held.digest === signed.digest;
+    const refusedAddresses = isHeld ? this.refusedAddresses : acceptable.refusedAddresses;
+    return { ...signed, ...acceptable, refusedAddresses };
+  }
+
+  /** @throws {SnapshotError} if it cannot follow what is held */
+  async #requireNext({ metadata: { generation, cluster } }: Snapshot): Promise<void> {
+    const binding = await this.#binding();
+    requirePlausible(generation, this.#now());
+    requireSameCluster(cluster, this.options.cluster ?? binding?.table.snapshot.metadata.cluster);
+    requireRising(generation, binding);
+  }
+
+  /**
+   * The held snapshot where its generation and its cluster bind the next one: not one whose key is no longer pinned, which
+   * may have been stolen, nor one that lies far ahead of a clock that was wrong when it came.
+   */
+  async #binding(): Promise<Held | undefined> {
+    const { held } = this;
+    if (held === undefined || isGenerationAhead(held.table.generation, this.#now())) return undefined;
+    const keys = this.options.keys();
+    if (held.kid === undefined || keys === this.#verifiedWith) return held;
+    // A reloaded file may have another key under the same ID.
+    const isVerified = await verifySnapshot(held.jws, keys).then(
+      () => true,
+      () => false,
+    );
+    if (isVerified) this.#verifiedWith = keys;
+    return isVerified ? held : undefined;
   }
 
   /** @throws {SnapshotError} `Invalid` */
-  protected acceptable(given: Snapshot): Snapshot {
-    const { addressPolicy } = this.options;
-    const issues = checkAcceptance(given, addressPolicy, this.#now());
-    if (issues.length > 0) throw invalid(issues);
-    const snapshot = withoutRefusedAddresses(given, addressPolicy);
-    if (snapshot !== given) {
-      this.#logger.info(
-        { generation: snapshot.metadata.generation },
-        'Addresses that routers advertise are not used: the address policy refuses them',
-      );
-    }
-    return snapshot;
+  protected acceptable(given: Snapshot): Pick<Held, 'refusedAddresses'> & { readonly snapshot: Snapshot } {
+    const issues = new IssueList();
+    const future = futureIssue(given.metadata.createdAt, this.#now());
+    if (future !== undefined) issues.add('metadata.createdAt', future);
+    if (issues.count > 0) throw invalid(issues.toArray());
+    const { snapshot, refused } = withoutRefusedAddresses(given, this.options.addressPolicy);
+    return { snapshot, refusedAddresses: refused };
   }
 
   protected async check(stored: string): Promise<Held> {
-    const { snapshot, digest, jws } = await this.#open(stored);
+    const { snapshot, ...opened } = await this.#open(stored);
     const held = this.held;
     const table =
-      held?.digest === digest
+      held?.digest === opened.digest
         ? renewedTable(held.table, snapshot.metadata.createdAt)
         : this.tableOf(snapshot);
-    return { table, digest, jws, persisted: true };
-  }
-
-  /** Nothing new to use. Written only if the store does not have it yet, signed in this very way. */
-  async #keep(held: Held): Promise<Acceptance> {
-    if (this.held?.jws === held.jws && held.persisted) return acceptance('unchanged', held.table, undefined);
-    const persistenceError = await this.save(() => sealedText(held));
-    this.held = { ...held, persisted: persistenceError === undefined };
-    return acceptance('unchanged', held.table, persistenceError);
-  }
-
-  async #replace(result: 'accepted' | 'renewed', next: Omit<Held, 'persisted'>): Promise<Acceptance> {
-    const persistenceError = await this.save(() => sealedText(next));
-    this.use({ ...next, persisted: persistenceError === undefined });
-    return acceptance(result, next.table, persistenceError);
+    return { ...opened, table };
   }
 
   protected tableOf(snapshot: Snapshot): RoutingTable {
     return buildRoutingTable(snapshot, undefined, this.#instants.of(snapshot));
   }
 
-  protected async save(stored: () => Promise<string>): Promise<string | undefined> {
-    try {
-      const { store } = this.options;
-      if (store !== undefined) await store.save(await stored());
-      return undefined;
-    } catch (error) {
-      // The store may hold a newer one by now.
-      if (error instanceof StoreChangedError) throw error;
-      this.#logger.warn({ err: error }, 'The snapshot is in use but could not be stored');
-      return errorMessage(error);
+  /** What the store gets. */
+  protected textOf(held: Held): Promise<string> {
+    return sealedText(held);
+  }
+
+  /** Puts it in use, and has it stored beside that, or before it where others share the store. */
+  protected async put(result: 'accepted' | 'renewed', next: Held): Promise<Taken> {
+    const { table } = next;
+    if (this.options.isStoreShared === true) {
+      const error = await this.copy.save(next);
+      this.use(next);
+      return { result, table, saved: Promise.resolve(error) };
     }
+    this.use(next);
+    return { result, table, saved: this.copy.save(next) };
+  }
+
+  /** Nothing new to use. Written only if the store does not have it yet, signed in this very way. */
+  protected async keep(held: Held): Promise<Taken> {
+    const saved = this.copy.has(held) ? Promise.resolve(undefined) : this.copy.save(held);
+    if (this.options.isStoreShared === true) await saved;
+    this.held = held;
+    return { result: 'unchanged', table: held.table, saved };
   }
 
   protected use(held: Held): void {
+    const before = this.held;
     this.held = held;
+    this.#verifiedWith = this.options.keys();
     const { generation, createdAt, servers } = held.table;
     this.#logger.info({ generation, createdAt, servers: servers.length }, 'Snapshot in use');
+    const told = new Set(before?.refusedAddresses.map(refusedAddressText));
+    for (const refused of held.refusedAddresses.map(refusedAddressText)) {
+      if (!told.has(refused)) this.#logger.warn({ refused }, 'An address is left out of the snapshot');
+    }
     for (const listener of this.#listeners) {
       try {
         listener(held.table);
@@ -319,19 +391,27 @@ export class SnapshotReceiver {
   }
 
   /** @param refused what is logged of a refusal; left out, it is one of a push, which the status tells as well */
-  protected takeInTurn(take: () => Promise<Acceptance>, refused?: string): Promise<Acceptance> {
+  protected takeInTurn(take: () => Promise<Taken>, refused?: string): Promise<Taken> {
     return this.#inTurn(async () => {
       try {
-        const acceptance = await take();
-        this.options.onPush?.(acceptance.result);
+        const taken = await take();
+        this.options.onPush?.(taken.result);
         this.#refusedPush = undefined;
-        return acceptance;
+        return taken;
       } catch (error) {
         // Begun anew by `SharingReceiver`.
         if (!(error instanceof StoreChangedError)) this.tellOfRefusal(error, refused);
         throw error;
       }
     });
+  }
+
+  async #answer({ result, table, saved }: Taken): Promise<Acceptance> {
+    const { generation, createdAt } = table;
+    const error = await waitAtMost(saved, longestStoreWait, systemClock, new AbortController().signal);
+    if (error === undefined) return { result, generation, createdAt, persisted: true };
+    const persistenceError = error === 'timed-out' ? 'it is still being written' : error;
+    return { result, generation, createdAt, persisted: false, persistenceError };
   }
 
   /** Logs every refused push: it may be an attack, or a key that was not rolled out. */
@@ -350,4 +430,10 @@ export class SnapshotReceiver {
     this.#lastTurn = turn.catch(() => undefined);
     return turn;
   }
+}
+
+async function sealedText({ table, jws }: Held): Promise<string> {
+  // A Worker need not load it with its first request.
+  const { setsText } = await import('../format/packed-snapshot.ts');
+  return `${jws}\n${await setsText(table.snapshot.servedSets)}`;
 }

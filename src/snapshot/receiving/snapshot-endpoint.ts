@@ -54,7 +54,7 @@ export async function putSnapshot(body: Body, receiver: PushTarget): Promise<Res
     return Response.json({ ...rest, createdAt: new Date(createdAt).toISOString() });
   } catch (error) {
     if (!(error instanceof SnapshotError)) throw error;
-    return refused(error, receiver.current()?.generation);
+    return refused(error, error.code === 'NotNewer' ? receiver.current()?.generation : undefined);
   }
 }
 
@@ -66,6 +66,8 @@ const snapshotErrorReason: Readonly<Record<SnapshotErrorCode, StatusReason>> = {
   TooLarge: 'RequestEntityTooLarge',
   Invalid: 'Invalid',
   NotNewer: 'Conflict',
+  OtherCluster: 'Conflict',
+  GenerationAhead: 'Conflict',
   ReadsClusterItself: 'MethodNotAllowed',
 };
 

@@ -22,7 +22,7 @@ export interface OpenedSnapshot {
  * Whether it is newer than what is held, and whether its addresses may be dialled, is for `SnapshotReceiver`.
  *
  * @param previous one that was opened: its sets need not be there again
- * @throws {SnapshotError} any code but `NotNewer`.
+ * @throws {SnapshotError} `Unsigned`, `UnknownKey`, `BadSignature`, `TooLarge`, `Invalid`.
  *
  * @example
  * ```ts
@@ -41,10 +41,9 @@ export async function openSnapshot(
   keys: PinnedKeySet,
   previous?: Pick<OpenedSnapshot, 'snapshot' | 'digest'>,
 ): Promise<OpenedSnapshot> {
-  const rules = { subject: 'The snapshot', typ: sealedSnapshotType, limit: sealedSnapshotLimit };
-  requireLength(sealed, rules);
+  requireLength(sealed, snapshotRules);
   const { jws, sets } = partsOfSealed(sealed);
-  const { text, kid } = await verifySealed(jws, keys, rules);
+  const { text, kid } = await verifySnapshot(jws, keys);
   const digest = await contentDigest(text);
   const signed = { digest, kid, jws };
   const createdAt = timeOfMaking.exec(text)?.[1];
@@ -55,6 +54,11 @@ export async function openSnapshot(
   const parsed = await parseSnapshotText(text, sets, previous?.snapshot);
   if (!parsed.ok) throw invalid(parsed.issues);
   return { ...signed, snapshot: parsed.snapshot };
+}
+
+/** The signature alone, of the JWS of a sealed snapshot. @throws {SnapshotError} as `openSnapshot` */
+export function verifySnapshot(jws: string, keys: PinnedKeySet): Promise<VerifiedPayload> {
+  return verifySealed(jws, keys, snapshotRules);
 }
 
 /** The JWS of a sealed snapshot, and the sets on the line behind it. */
@@ -75,6 +79,8 @@ export function contentDigest(text: string): Promise<string> {
 
 /** Pinned as `typ`: nothing else that the same key may have signed passes for a snapshot. */
 export const sealedSnapshotType = 'mixed-version-proxy-snapshot+jws';
+
+const snapshotRules = { subject: 'The snapshot', typ: sealedSnapshotType, limit: sealedSnapshotLimit };
 
 interface SealRules {
   /** What it is, for messages: `The snapshot`. */

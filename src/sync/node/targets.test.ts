@@ -242,6 +242,17 @@ test('a change is pushed as what is new to the router, and whole to one that has
   assert.equal(log.length, 5);
 });
 
+test('a router of another cluster refuses, and is not overtaken', async (context) => {
+  const router: SetUp = { receiver: await newReceiver() };
+  const { target } = await routerTarget(context, router);
+  const of = (cluster: string, generation: number) =>
+    sealDelivery(snapshotOf({ a: ['v1/pods'] }, { cluster, generation }), key);
+  assert.deepEqual(await target.put(await of('ours', 1), signal), { kind: 'accepted' });
+  const result = await target.put(await of('theirs', 2), signal);
+  assert.equal(result.kind, 'refused');
+  assert.match(result.kind === 'refused' ? result.message : '', /^409 .*theirs.*ours/);
+});
+
 test('a token instead of a certificate is read again for each request', async (context) => {
   const router: SetUp = { receiver: await newReceiver(), token: 'first' };
   let current = 'first';

@@ -21,6 +21,7 @@ import {
 } from '../../snapshot/addresses/addresses.ts';
 import { sealedSnapshotLimit } from '../../snapshot/format/limits.ts';
 import type { Snapshot } from '../../snapshot/format/schema.ts';
+import type { SnapshotErrorCode } from '../../snapshot/format/snapshot-error.ts';
 import {
   heldGenerationCause,
   parseEntityTag,
@@ -152,11 +153,15 @@ export function httpsTarget(options: HttpsTargetOptions): HttpsTarget {
   };
 }
 
+/** Conflicts that no higher generation resolves. */
+const finalConflicts: ReadonlySet<string> = new Set<SnapshotErrorCode>(['OtherCluster', 'GenerationAhead']);
+
 function resultOf({ status, text }: HttpsResponse): DeliveryResult {
   if (status === 200 || status === 201 || status === 204) return { kind: 'accepted' };
   const failure = statusOf(text);
   const message = `${status} ${failure?.message ?? 'without a Status'}`;
-  if (status === 409) {
+  const isOfOther = failure?.details?.causes?.some(({ reason }) => finalConflicts.has(reason)) === true;
+  if (status === 409 && !isOfOther) {
     const cause = failure?.details?.causes?.find(({ reason }) => reason === heldGenerationCause);
     const generation = Number(cause?.message);
     return {

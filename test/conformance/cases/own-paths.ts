@@ -118,6 +118,10 @@ export const ownPaths: CaseGroup = {
             },
             snapshotKey,
           ),
+          'a generation that nothing could be above': await sealSnapshot(
+            clusterSnapshot(world.cluster, { generation: Number.MAX_SAFE_INTEGER }),
+            snapshotKey,
+          ),
         });
       },
     },
