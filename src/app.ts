@@ -1,16 +1,20 @@
+import type { Context } from 'hono';
 import { Hono } from 'hono/tiny';
 import { internalError } from './apimachinery/status.ts';
-import type { OwnAppOptions } from './own-app.ts';
-import { resolveOptions } from './proxy/options.ts';
+import type { AppOptions, OwnAppParts } from './own-app.ts';
+import { type RouterParts, resolveOptions } from './proxy/options.ts';
 import { createCarrier, createRouter, handleRequest } from './proxy/router.ts';
 import type { InboundRequest } from './request/inbound.ts';
 import { ownPathsPrefix } from './request/own-path-target.ts';
 import { type HandlerEnvironment, type Router, webInbound } from './request/router.ts';
 import { type Outcome, responseOf, sentElsewhere } from './request/transport.ts';
 
-export interface AppOptions extends OwnAppOptions {
+/** What a process shares with its app beyond the options of a library. */
+export interface AppParts extends RouterParts, OwnAppParts {
   /** For a runtime that carries upgrades past the fetch handler: the same router. Default: one of its own. */
   readonly router?: Router;
+  /** The request as the app is to see it. Default: as Hono has it. */
+  readonly requestOf?: (context: Context<HandlerEnvironment>) => Request;
 }
 
 function respondLater(outcome: Outcome, inbound: InboundRequest): void {
@@ -20,19 +24,11 @@ function respondLater(outcome: Outcome, inbound: InboundRequest): void {
 /** The router's own health, which everyone may read, and what only allowed callers may. */
 const ownPath = new RegExp(`^(?:/(?:livez|readyz|healthz)|/\\${ownPathsPrefix.slice(1)})(?=[/?]|$)`);
 
-/**
- * The whole router as one portable fetch handler. Every request meets one handler, which Hono calls without composing a chain.
- *
- * @example
- * ```ts
- * const app = createApp({ local, routingTable: receiver, transport });
- * const response = await app.fetch(new Request('https://router.example/readyz'));
- * console.log(response.status); // 200
- * ```
- */
-export function createApp(options: AppOptions): Hono<HandlerEnvironment> {
+/** The whole router as one portable fetch handler. Every request meets one handler, which Hono calls without composing a chain. */
+export function createApp(options: AppOptions & AppParts): Hono<HandlerEnvironment> {
   const settings = resolveOptions(options);
   const { router = createRouter(settings), inbound: getInbound = webInbound, logger } = settings;
+  const { requestOf = ({ req }) => req.raw } = options;
   const { carry } = createCarrier(settings, router);
   let ownApp: Hono<HandlerEnvironment> | undefined;
 
@@ -54,9 +50,10 @@ export function createApp(options: AppOptions): Hono<HandlerEnvironment> {
   }
 
   const app = new Hono<HandlerEnvironment>();
-  app.all('*', ({ req, env }) => {
-    const inbound = getInbound(req.raw, env);
-    return ownPath.test(inbound.target) ? toOwnApp(req.raw, env) : toApiServer(inbound);
+  app.all('*', (context) => {
+    const request = requestOf(context);
+    const inbound = getInbound(request, context.env);
+    return ownPath.test(inbound.target) ? toOwnApp(request, context.env) : toApiServer(inbound);
   });
   app.onError((error) => internalError(error, logger));
   return app;

@@ -18,7 +18,7 @@ import { servedComparison } from './own-paths/status/served-comparison.ts';
 import type { RouterStatus } from './own-paths/status/status-schema.ts';
 import { explainHere, type RequestToExplain } from './proxy/explain.ts';
 import type { MiddlewareOptions } from './proxy/middleware.ts';
-import type { MixedVersionProxyOptions, RouterSettings } from './proxy/options.ts';
+import type { RouterSettings } from './proxy/options.ts';
 import { auditIdOf, withAuditId } from './request/headers.ts';
 import type { InboundRequest } from './request/inbound.ts';
 import { ownPathsPrefix } from './request/own-path-target.ts';
@@ -42,12 +42,13 @@ import {
   type SnapshotSource,
 } from './snapshot/receiving/snapshot-endpoint.ts';
 
-export interface OwnAppOptions
-  extends MixedVersionProxyOptions,
-    Omit<RouterStatusOptions, 'routingTable'>,
-    Pick<MiddlewareOptions, 'inbound'> {
+export interface AppOptions extends MiddlewareOptions {
   /** Its table is the one that is routed by. Where it is a `SnapshotReceiver` as well, snapshots can be pushed. */
   readonly routingTable: SnapshotSource | (PushTarget & Pick<SnapshotReceiver, 'refusedPush' | 'concerns'>);
+}
+
+/** What a process has to tell on its own paths beyond the options. */
+export interface OwnAppParts extends Omit<RouterStatusOptions, keyof AppOptions> {
   /** What `v1/history` and the status page tell of the last hour; one of `observers` as well. Default: nothing. */
   readonly history?: Pick<RouterHistory, 'view'> | undefined;
   /** Whether the process has been asked to end: `/readyz` fails from then on. Default: there is no such check. */
@@ -60,7 +61,7 @@ export interface OwnAppOptions
 
 /** @param toApiServer handles what is not the router's own after all: a health check that only API servers have */
 export function createOwnApp(
-  options: OwnAppOptions & RouterSettings,
+  options: AppOptions & OwnAppParts & RouterSettings,
   router: Router,
   toApiServer: (inbound: InboundRequest) => Response | Promise<Response>,
 ): Hono<HandlerEnvironment> {
@@ -104,7 +105,7 @@ export function createOwnApp(
  * (GET), `/` and what its script asks for.
  */
 function ownPaths(
-  options: OwnAppOptions & RouterSettings,
+  options: AppOptions & OwnAppParts & RouterSettings,
   authorize: Authorize,
   readinessChecks: readonly HealthCheck[],
 ): Hono<HandlerEnvironment> {
@@ -214,7 +215,7 @@ function identifyCaller(router: Pick<Router, 'identify'>): MiddlewareHandler<Han
 }
 
 /** On refusals too: a router that cannot use what it is sent still knows where it is. */
-function tellAdvertisedAddress(advertised: OwnAppOptions['advertised'] = () => undefined) {
+function tellAdvertisedAddress(advertised: OwnAppParts['advertised'] = () => undefined) {
   return createMiddleware(async (context, next) => {
     await next();
     const server = advertised();

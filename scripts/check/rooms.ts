@@ -21,6 +21,7 @@ const rooms = [
   'src/cli/snapshot',
   'src/cli/settings',
   'src/cli/terminal',
+  'src/edge',
   'src/edge/worker',
   'src/edge/snapshot',
   'src/edge/identity',

@@ -1,5 +1,6 @@
 import type { MiddlewareHandler } from 'hono';
 import { createMiddleware } from 'hono/factory';
+import { belowBasePath } from '../request/base-path.ts';
 import {
   type AdmittedRequest,
   type GetInboundRequest,
@@ -7,6 +8,7 @@ import {
   webInbound,
 } from '../request/router.ts';
 import { type Outcome, ownResponse, responseOf } from '../request/transport.ts';
+import { checkOptions } from './option-faults.ts';
 import { type MixedVersionProxyOptions, resolveOptions } from './options.ts';
 import { createCarrier, createRouter, handleRequest } from './router.ts';
 
@@ -33,7 +35,11 @@ export interface MiddlewareOptions extends MixedVersionProxyOptions {
  * ```
  */
 export function mixedVersionProxy(options: MiddlewareOptions): MiddlewareHandler<HandlerEnvironment> {
+  checkOptions(options);
   const settings = resolveOptions(options);
+  if (settings.local === undefined) {
+    throw new TypeError('mixed-version-proxy: local is required: your own server, its id as in the snapshot');
+  }
   const router = createRouter(settings);
   const { inbound: getInbound = webInbound, logger } = settings;
   const { carry, inPlaceOf } = createCarrier(settings, router);
@@ -54,6 +60,7 @@ export function mixedVersionProxy(options: MiddlewareOptions): MiddlewareHandler
       }
       return ownResponse(context.res);
     };
-    return handleRequest(getInbound(context.req.raw, context.env), router, logger, serve, responseOf);
+    const inbound = getInbound(belowBasePath(context), context.env);
+    return handleRequest(inbound, router, logger, serve, responseOf);
   });
 }

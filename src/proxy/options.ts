@@ -7,7 +7,8 @@ import type { InboundRequest, RequestObserver } from '../request/inbound.ts';
 import type { Transport } from '../request/transport.ts';
 import type { PreferredVersion } from '../routing/decision.ts';
 import { defaultPreferredVersion } from '../routing/preferred-version.ts';
-import { type Logger, silentLogger } from '../runtime/logger.ts';
+import { defaultLogger } from '../runtime/console-logger.ts';
+import type { Logger } from '../runtime/logger.ts';
 import { steadyNow } from '../runtime/time.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { RetryBudget } from './other-servers.ts';
@@ -47,32 +48,41 @@ export interface MixedVersionProxyOptions {
   readonly assertionSigner?: AssertionSigner | undefined;
   /**
    * Of which version the cluster is to look while its servers have several. Default: that of the majority, for resources
-   * that servers understand differently, by what the sync job has compared (`ServedSet.schemas`).
+   * that servers understand differently. Where they have not been compared (servers with a `version`, sets without `schemas`),
+   * that is every resource that servers of several versions share.
    */
   readonly preferredVersion?: PreferredVersion | undefined;
   /** The feature gate `UnknownVersionInteroperabilityProxy`. Off: every request goes to the local server. Default true. */
   readonly enabled?: boolean;
-  /** What is known of the health of servers. Default: only what requests themselves meet. */
-  readonly health?: ServerHealth | undefined;
   /** Milliseconds since the epoch, compared with a snapshot's times. Default `Date.now`. */
   readonly clock?: () => number;
   /** As `clock`, of one that only rises and that nobody sets: the clock of a table's changes of versions. Default `steadyNow`. */
   readonly steadyClock?: () => number;
   /** Milliseconds of a monotonic clock, for durations. Default `performance.now`. */
   readonly monotonicClock?: () => number;
+  /** In [0, 1), for the choice between servers. Default `Math.random`. */
   readonly random?: () => number;
+  /** Default: warnings and errors on the console, a JSON object a line. */
   readonly logger?: Logger;
-  readonly load?: ServerLoad | undefined;
-  readonly retryBudget?: RetryBudget | undefined;
   /** Observers of every request: metrics, access log. Default: none. */
   readonly observers?: readonly RequestObserver[];
+}
+
+/** What a process shares with its router. A program that uses the library has none of it: each has its default. */
+export interface RouterParts {
+  /** What is known of the health of servers. Default: only what requests themselves meet. */
+  readonly health?: ServerHealth | undefined;
+  readonly load?: ServerLoad | undefined;
+  readonly retryBudget?: RetryBudget | undefined;
   readonly gate?: RequestGate | undefined;
 }
 
 /** The options with every default in its place. What has no default stays optional: it is there or not. */
-export type RouterSettings = MixedVersionProxyOptions & Readonly<ReturnType<typeof withDefaults>>;
+export type RouterSettings = MixedVersionProxyOptions &
+  RouterParts &
+  Readonly<ReturnType<typeof withDefaults>>;
 
-function withDefaults(options: MixedVersionProxyOptions) {
+function withDefaults(options: MixedVersionProxyOptions & RouterParts) {
   const { monotonicClock = () => performance.now() } = options;
   return {
     monotonicClock,
@@ -85,14 +95,14 @@ function withDefaults(options: MixedVersionProxyOptions) {
     clock: options.clock ?? Date.now,
     steadyClock: options.steadyClock ?? steadyNow,
     random: options.random ?? Math.random,
-    logger: options.logger ?? silentLogger,
+    logger: options.logger ?? defaultLogger,
     load: options.load ?? new ServerLoad(monotonicClock),
     retryBudget: options.retryBudget ?? new RetryBudget(),
     observers: options.observers ?? [],
   };
 }
 
-export function resolveOptions<Options extends MixedVersionProxyOptions>(
+export function resolveOptions<Options extends MixedVersionProxyOptions & RouterParts>(
   options: Options,
 ): Options & RouterSettings {
   if (options.local === undefined && options.enabled === false) {

@@ -31,6 +31,9 @@ export interface OtherVersion {
   readonly isOlder: boolean;
 }
 
+/** A stream that its client may still break off, or all bytes of it. */
+export type InboundContent = ReadableStream<Uint8Array> | Uint8Array<ArrayBuffer> | null;
+
 /**
  * A request as it was received, with what the web's `Request` has lost: the target byte for byte and the header lines one by
  * one. Runtimes subclass it to carry their own objects to their own transport.
@@ -43,8 +46,12 @@ export interface InboundRequest {
   /** The version of HTTP it came in: `1.0`, `1.1`, `2.0`. Left out by runtimes that do not tell. */
   readonly httpVersion?: string;
   readonly connection: ConnectionInfo;
+  /** The runtime's own request, where header lines stay apart when it is copied. Its content has not been read. */
+  readonly web?: Request | undefined;
   /** Reading it starts the transfer, so it is read at most once. */
   body(): ReadableStream<Uint8Array> | null;
+  /** What `fetch` is to send: `body`, or all of it where it is kept. @throws (rejects) when the client breaks it off */
+  contentToSend?(): Promise<InboundContent>;
   /**
    * Keeps what is read of the body from now on, up to a limit, so that it can be sent to another destination. Left out
    * by runtimes that keep nothing.
@@ -96,6 +103,7 @@ export function inboundFromRequest(request: Request, connection: ConnectionInfo 
     target: targetAsFetchWritesIt(request.url),
     headers: rawHeadersOf(request.headers),
     connection,
+    web: request,
     body: () => request.body,
     rewindBody: () => isUnread(request),
     signal: request.signal,

@@ -141,6 +141,12 @@ const withoutBody: ReadonlySet<number> = new Set([204, 205, 304]);
  * For a transport whose destinations respond with a web `Response`: asks `onResponseHead`, and does what it says.
  * @param clientHeaders the response's header lines in the form that the client gets
  * @throws {TransportError} when content that is read before the decision breaks off
+ *
+ * @example
+ * ```ts
+ * const result = await judgedResponse(new Response('of the server'), ({ headers }) => ({ kind: 'forward', headers }));
+ * console.log(result.kind); // response
+ * ```
  */
 export async function judgedResponse(
   response: Response,
@@ -179,7 +185,7 @@ function plainHeaders(lines: RawHeaders): Headers {
 }
 
 /** The runtime's adapter drops this one, which it knows by a header of @hono/node-server's. */
-export const sentElsewhere = new Response(null, { headers: { 'x-hono-already-sent': 'true' } });
+export const sentElsewhere: Response = new Response(null, { headers: { 'x-hono-already-sent': 'true' } });
 
 export function responseOf(result: SendResult): Response {
   return result.kind === 'sent' ? sentElsewhere : result.response;

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { gunzipSync } from 'node:zlib';
-import type { AppOptions } from '../../src/app.ts';
+import type { AppParts } from '../../src/app.ts';
 import { ServerHealth } from '../../src/health/server-health.ts';
+import type { AppOptions } from '../../src/own-app.ts';
 import { RouterHistory } from '../../src/own-paths/history/router-history.ts';
 import type { Snapshot } from '../../src/snapshot/format/schema.ts';
 import { buildRoutingTable } from '../../src/snapshot/routing-table/build-routing-table.ts';
@@ -14,7 +15,9 @@ const connection = userConnection('admin', ['system:masters']);
 const now = Date.parse('2026-01-31T12:00:00Z');
 
 interface Shown
-  extends Partial<Pick<AppOptions, 'enabled' | 'preferredVersion' | 'history' | 'embeddedSync' | 'local'>> {
+  extends Partial<
+    Pick<AppOptions & AppParts, 'enabled' | 'preferredVersion' | 'history' | 'embeddedSync' | 'local'>
+  > {
   readonly snapshot?: Snapshot;
   /** IDs of servers that are unreachable. */
   readonly down?: readonly string[];
@@ -386,7 +389,7 @@ describe('the last hour on the status page', () => {
 
 describe('the navigation of the status page', () => {
   /** Where its links go, and the sections that there are, in the order of the page. */
-  async function linksAndSections(options: Pick<AppOptions, 'history'>) {
+  async function linksAndSections(options: Pick<AppParts, 'history'>) {
     const { app } = await testApp({ snapshot: differing(), connection, clock: () => now, ...options });
     const text = await (await app.fetch(new Request(page))).text();
     const found = (pattern: RegExp) => [...text.matchAll(pattern)].map(([, id]) => id ?? '');

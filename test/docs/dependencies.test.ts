@@ -36,7 +36,7 @@ test('DEPENDENCIES.md says of every dependency what it is for, and of none that 
 
 test('every dependency is named with its exact version', () => {
   for (const [name, version] of dependencies) {
-    assert.match(version, /^\d+\.\d+\.\d+(-[\w.]+)?$/, name);
+    assert.match(version, /^(?:npm:[@\w/-]+@)?\d+\.\d+\.\d+(-[\w.]+)?$/, name);
   }
 });
 

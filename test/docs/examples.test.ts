@@ -34,8 +34,8 @@ describe('examples/first-program.ts', () => {
     const [line] = await once(child.stdout, 'data');
     const port = /listening on (\d+)/.exec(String(line))?.[1];
     const answer = async (path: string) => (await fetch(`http://127.0.0.1:${port}${path}`)).json();
-    assert.deepEqual(await answer('/apis/batch/v1/cronjobs'), { answeredBy: 'new' });
-    assert.deepEqual(await answer('/api/v1/pods'), { answeredBy: 'old' });
+    assert.deepEqual(await answer('/apis/batch/v1/cronjobs'), { answeredBy: '10.0.0.2:6443' });
+    assert.deepEqual(await answer('/api/v1/pods'), { answeredBy: '10.0.0.1:6443' });
   });
 });
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { storageVersionName } from '../../src/apimachinery/group-version.ts';
 import { canonicalJson } from '../../src/runtime/canonical-json.ts';
+import { type ServedPaths, servedSetOf } from '../../src/snapshot/format/handmade-snapshot.ts';
 import {
   type ServedSet,
   type Snapshot,
@@ -10,13 +10,6 @@ import {
   snapshotApiVersion,
   snapshotKind,
 } from '../../src/snapshot/format/schema.ts';
-
-/**
- * What one server serves, each line as it stands in a URL: `v1/pods`, `v1/pods/log`, `batch/v1/jobs`,
- * `apps/v1/deployments/scale`. As soon as one line of a server names a subresource, its set knows
- * subresources and lacks all that are not listed; else it knows nothing of them.
- */
-type ServedPaths = readonly string[];
 
 export interface ServerOptions extends Partial<Omit<SnapshotServer, 'id' | 'serves'>> {
   readonly serves: ServedPaths;
@@ -75,44 +68,9 @@ export function snapshotOf(
   };
 }
 
-/** The set of a server that serves `paths` (see `ServedPaths`). */
-export function servedSetOf(paths: ServedPaths, knowsSubresources?: boolean): ServedSet {
-  const storageVersions: Record<string, string[]> = {};
-  const subresources: Record<string, Record<string, string[]>> = {};
-  for (const path of paths) {
-    const { group, version, resource, subresource } = splitServedPath(path);
-    const name = storageVersionName(group, resource);
-    storageVersions[name] ??= [];
-    const versions = storageVersions[name];
-    if (!versions.includes(version)) versions.push(version);
-    if (subresource === '') continue;
-    subresources[name] ??= {};
-    const byVersion = subresources[name];
-    byVersion[version] ??= [];
-    byVersion[version].push(subresource);
-  }
-  const known = knowsSubresources ?? Object.keys(subresources).length > 0;
-  return known ? { storageVersions, subresources } : { storageVersions };
-}
-
 /** What `servedSetKey` gives, without waiting. */
 export function servedSetKeyOf(set: ServedSet): string {
   return `sha256:${createHash('sha256').update(canonicalJson(set)).digest('hex')}`;
-}
-
-function splitServedPath(path: string): {
-  group: string;
-  version: string;
-  resource: string;
-  subresource: string;
-} {
-  const parts = path.split('/');
-  // The legacy group has no name: its paths begin with the version.
-  const [group, version, resource, ...rest] = /^v\d/.test(path) ? ['', ...parts] : parts;
-  if (group === undefined || version === undefined || resource === undefined) {
-    throw new TypeError(`${path}: write v1/pods, batch/v1/jobs or apps/v1/deployments/scale.`);
-  }
-  return { group, version, resource, subresource: rest.join('/') };
 }
 
 function serverOptions(given: ServedPaths | ServerOptions): ServerOptions {

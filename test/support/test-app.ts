@@ -1,7 +1,9 @@
-import { type AppOptions, createApp } from '../../src/app.ts';
+import { type AppParts, createApp } from '../../src/app.ts';
 import { RequestHeaderAuthenticator } from '../../src/identity/request-header.ts';
 import { X509Authenticator } from '../../src/identity/x509.ts';
+import type { AppOptions } from '../../src/own-app.ts';
 import { type ConnectionInfo, inboundFromRequest } from '../../src/request/inbound.ts';
+import { silentLogger } from '../../src/runtime/logger.ts';
 import { createAddressPolicy } from '../../src/snapshot/addresses/address-policy.ts';
 import type { Snapshot } from '../../src/snapshot/format/schema.ts';
 import { SnapshotReceiver } from '../../src/snapshot/receiving/receiver.ts';
@@ -31,6 +33,7 @@ export async function receiverHolding(snapshot?: Snapshot, receivedAt?: number):
     keys: () => keys,
     addressPolicy: createAddressPolicy({ allowLoopback: true }),
     store: createMemorySnapshotStore(),
+    logger: silentLogger,
   });
   if (snapshot !== undefined) await receiver.accept(await seal(snapshot));
   return receiver;
@@ -54,7 +57,7 @@ export function userConnection(commonName: string, organizations: readonly strin
   };
 }
 
-export interface TestAppOptions extends Partial<Omit<AppOptions, 'transport' | 'routingTable'>> {
+export interface TestAppOptions extends Partial<Omit<AppOptions & AppParts, 'transport' | 'routingTable'>> {
   readonly snapshot?: Snapshot | undefined;
   /** When it came, by `steadyClock`. Default: now. */
   readonly receivedAt?: number;
@@ -87,6 +90,7 @@ export async function testApp(options: TestAppOptions = {}) {
     },
     routingTable: confirmedAt === undefined ? receiver : Object.assign(receiver, { confirmedAt }),
     transport,
+    logger: silentLogger,
     authenticators: [requestHeader, new X509Authenticator()],
     isVerifiedPeer: (inbound) => requestHeader.isVerifiedPeer(inbound),
     inbound: (request) => inboundFromRequest(request, connection),

@@ -1,6 +1,7 @@
 import { firstHeader, headerLines, type RawHeaders } from '../../apimachinery/raw-headers.ts';
 import {
   type ConnectionInfo,
+  type InboundContent,
   type InboundRequest,
   inboundFromRequest,
   isRead,
@@ -24,7 +25,7 @@ export class WorkerInboundRequest implements InboundRequest {
   readonly headers: RawHeaders;
   readonly connection: ConnectionInfo;
   readonly signal: AbortSignal;
-  readonly request: Request;
+  readonly web: Request;
   /** Not verified. Two lines arrive joined by a comma, which no token holds. */
   readonly accessToken: string | undefined;
   record: RequestRecord | undefined;
@@ -35,7 +36,7 @@ export class WorkerInboundRequest implements InboundRequest {
     const { method, target, headers, signal } = inboundFromRequest(request);
     const { kept, accessToken } = withoutAccessCredentials(headers);
     const remoteAddress = clientAddress(request.cf, headers);
-    this.request = request;
+    this.web = request;
     this.method = method;
     this.target = target;
     this.headers = remoteAddress === undefined ? kept : forwardedOnce(kept, remoteAddress);
@@ -45,17 +46,16 @@ export class WorkerInboundRequest implements InboundRequest {
   }
 
   body(): ReadableStream<Uint8Array> | null {
-    return this.request.body;
+    return this.web.body;
   }
 
-  /** What is to be sent: bytes where they are kept, else the stream. @throws when the client breaks off what is kept */
-  async content(): Promise<ReadableStream<Uint8Array> | Uint8Array<ArrayBuffer> | null> {
+  async contentToSend(): Promise<InboundContent> {
     if (this.#kept !== undefined) return this.#kept;
     const length = firstHeader(this.headers, 'content-length')?.trim();
     // Self-hosted workerd has a stream for no content, too, and `fetch` would take the read for one with content.
-    if (this.request.body === null || (length === '0' && isRead(this.method))) return null;
-    if (!this.#isToBeKept || length === undefined || Number(length) > mostKept) return this.request.body;
-    this.#kept = new Uint8Array(await this.request.arrayBuffer());
+    if (this.web.body === null || (length === '0' && isRead(this.method))) return null;
+    if (!this.#isToBeKept || length === undefined || Number(length) > mostKept) return this.web.body;
+    this.#kept = new Uint8Array(await this.web.arrayBuffer());
     return this.#kept;
   }
 
@@ -64,7 +64,7 @@ export class WorkerInboundRequest implements InboundRequest {
   }
 
   rewindBody(): boolean {
-    return this.#kept !== undefined || isUnread(this.request);
+    return this.#kept !== undefined || isUnread(this.web);
   }
 
   forgetBody(): void {

@@ -1,5 +1,6 @@
 import { isRead } from '../../request/inbound.ts';
 import { readText } from '../../runtime/bytes.ts';
+import { defaultLogger } from '../../runtime/console-logger.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import { withDeadline } from '../../runtime/time.ts';
 import { sealedSnapshotLimit } from '../../snapshot/format/limits.ts';
@@ -15,7 +16,7 @@ import {
   StoreChangedError,
 } from '../../snapshot/receiving/snapshot-store.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
-import type { SnapshotConfiguration } from '../configuration/configuration.ts';
+import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';
 import type { DurableObjectNamespace, WaitUntil } from '../platform/bindings.ts';
 
 /** A stored snapshot, with a tag that changes with every write. */
@@ -151,10 +152,33 @@ function createDurableObjectStore(namespace: DurableObjectNamespace, name: strin
   };
 }
 
-export async function createSnapshotKeeping(
-  { keys, addressPolicy, object, objectName, initial }: SnapshotConfiguration,
-  logger: Logger,
-) {
+export interface SharedSnapshotsOptions extends Pick<SnapshotReceiverOptions, 'addressPolicy' | 'logger'> {
+  /** Public keys that snapshots may be signed with: `parseSnapshotKeys`. */
+  readonly keys: PinnedKeySet;
+  /** The binding of the class `SnapshotObject`. Default: each isolate keeps its own snapshot. */
+  readonly object?: DurableObjectNamespace | undefined;
+  /** Of the object in it. Default `snapshot`; another name is another object, which is empty. */
+  readonly objectName?: string | undefined;
+  /** Sealed; what an isolate begins with. */
+  readonly initial?: string | undefined;
+}
+
+export interface SharedSnapshots {
+  /** What requests are routed by, and snapshots are pushed to. */
+  readonly receiver: SharingReceiver;
+  /** To be called, and waited for, before each request with its method. Never rejects. */
+  readonly beforeRequest: (method: string, waitUntil: WaitUntil) => Promise<void> | undefined;
+}
+
+/** The snapshot of a Worker, which all its isolates share through one Durable Object. To be made once in each isolate. */
+export async function createSharedSnapshots({
+  keys,
+  addressPolicy,
+  object,
+  objectName = 'snapshot',
+  initial,
+  logger = defaultLogger,
+}: SharedSnapshotsOptions): Promise<SharedSnapshots> {
   const store = object === undefined ? createIsolateStore() : createDurableObjectStore(object, objectName);
   const receiver: SharingReceiver = new SharingReceiver({
     keys: () => keys,

@@ -1,7 +1,7 @@
 import { internalError, statusResponse } from '../../apimachinery/status.ts';
+import { createConsoleLogger, type LogLevel, logLevels } from '../../runtime/console-logger.ts';
 import { WorkerConfigurationError } from '../configuration/configuration.ts';
 import type { DurableObjectState, ExecutionContext } from '../platform/bindings.ts';
-import { createConsoleLogger, type LogLevel, logLevels } from '../platform/console-logger.ts';
 import type { StoredText } from '../snapshot/stored-text.ts';
 import type { WorkerApp } from './worker-app.ts';
 

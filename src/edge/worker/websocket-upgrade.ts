@@ -2,6 +2,7 @@ import { rawHeadersOf } from '../../apimachinery/raw-headers.ts';
 import { statusResponse } from '../../apimachinery/status.ts';
 import { judgeDeclinedUpgrade } from '../../proxy/forward.ts';
 import { handleRequest } from '../../proxy/router.ts';
+import { type FetchSender, outboundHeaders } from '../../request/fetch-transport.ts';
 import { cleanResponseHeaders } from '../../request/headers.ts';
 import { refuseOwnPath } from '../../request/own-path-target.ts';
 import type { AdmittedRequest, Router } from '../../request/router.ts';
@@ -15,9 +16,8 @@ import {
   responseOf,
   type SendResult,
 } from '../../request/transport.ts';
+import { webHeaders } from '../../request/web-headers.ts';
 import type { Logger } from '../../runtime/logger.ts';
-import { type FetchSender, outboundHeaders } from '../platform/fetch-transport.ts';
-import { webHeaders } from '../platform/web-headers.ts';
 import type { WorkerInboundRequest } from '../platform/worker-inbound.ts';
 
 interface SwitchedResponse extends Response {
@@ -42,7 +42,7 @@ export async function upgradeWebSocket(
   send: FetchSender,
   logger: Logger,
 ): Promise<Response> {
-  const protocol = inbound.request.headers.get('upgrade')?.trim().toLowerCase();
+  const protocol = inbound.web.headers.get('upgrade')?.trim().toLowerCase();
   if (protocol !== 'websocket') return refuseProtocol();
   const serve = (request: AdmittedRequest): Outcome | Promise<Outcome> => {
     const refusal = refuseOwnPath(inbound.target, request.requestInfo.path, true);

@@ -3,6 +3,7 @@ import { internalError, statusResponse } from '../../apimachinery/status.ts';
 import { createApp } from '../../app.ts';
 import { resolveOptions } from '../../proxy/options.ts';
 import { createRouter } from '../../proxy/router.ts';
+import { createFetchSender, type Fetch, transportOf } from '../../request/fetch-transport.ts';
 import { ownPathsPrefix } from '../../request/own-path-target.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type {
@@ -13,9 +14,8 @@ import type {
 import { readConfiguration } from '../configuration/read-configuration.ts';
 import type { CallerIdentification } from '../identity/callers.ts';
 import type { ExecutionContext, Fetcher } from '../platform/bindings.ts';
-import { createFetchSender, type Fetch, transportOf } from '../platform/fetch-transport.ts';
 import { type PlatformRequest, WorkerInboundRequest } from '../platform/worker-inbound.ts';
-import { createSnapshotKeeping } from '../snapshot/snapshot-keeping.ts';
+import { createSharedSnapshots } from '../snapshot/snapshot-keeping.ts';
 
 async function identificationOf(callers: CallerMethods, logger: Logger): Promise<CallerIdentification> {
   if (!callers.clientCertificates && callers.tokenIssuer === undefined)
@@ -52,7 +52,7 @@ export interface WorkerApp {
 export async function startWorkerApp(environment: object, logger: Logger): Promise<WorkerApp> {
   const configuration = await readConfiguration(environment);
   const { local, snapshot, callers, assertions } = configuration;
-  const { receiver, beforeRequest } = await createSnapshotKeeping(snapshot, logger);
+  const { receiver, beforeRequest } = await createSharedSnapshots({ ...snapshot, logger });
   const { authenticators, certificateOf } = await identificationOf(callers, logger);
   const send = createFetchSender({
     fetch: fetchOf(configuration.destinations),

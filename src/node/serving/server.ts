@@ -4,7 +4,8 @@ import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import { handleInput } from '../../http2/sockets/gathered-writes.ts';
 import { MemoryBudget, type Relief } from '../../http2/sockets/held-bytes.ts';
-import { FailureLog, type Logger, silentLogger } from '../../runtime/logger.ts';
+import { defaultLogger } from '../../runtime/console-logger.ts';
+import { FailureLog, type Logger } from '../../runtime/logger.ts';
 import { defaultServerLimits, memoryForOthers, type ServerLimits } from '../exchange/serving-limits.ts';
 import { tlsFailureCause } from '../metrics/connection-metrics.ts';
 import { isForTunnel, type UpgradeListener } from '../upgrades/upgrade.ts';
@@ -262,7 +263,7 @@ export interface RouterServer {
  * ```
  */
 export function createRouterServer(options: RouterServerOptions): RouterServer {
-  const { tls, onUpgrade, onRelief, logger = silentLogger } = options;
+  const { tls, onUpgrade, onRelief, logger = defaultLogger } = options;
   const limits = { ...defaultServerLimits, ...options.limits };
   const pipelines = new OneAtATime();
   const handle = requestHandler(options);

@@ -20,7 +20,8 @@ import {
   type Sent,
   sent,
 } from '../../request/transport.ts';
-import { type Logger, silentLogger } from '../../runtime/logger.ts';
+import { defaultLogger } from '../../runtime/console-logger.ts';
+import type { Logger } from '../../runtime/logger.ts';
 import type { TlsDialer } from '../destinations/tls-dialer.ts';
 import type { Deadlines, Expiring } from '../exchange/deadlines.ts';
 import {
@@ -214,7 +215,7 @@ export type UpgradeListener = (incoming: IncomingMessage, socket: Duplex, firstB
  * ```
  */
 export function upgradeListener(options: UpgradeOptions): UpgradeListener {
-  const { logger = silentLogger } = options;
+  const { logger = defaultLogger } = options;
   return (incoming, socket, firstBytes) => {
     // After this event the server does not listen for errors of the socket any more.
     socket.on('error', () => socket.destroy());
@@ -231,7 +232,7 @@ async function upgrade(
   client: Duplex,
   firstBytes: Buffer,
 ): Promise<void> {
-  const { router, dialer, headTimeout = 60_000, openStreams, logger = silentLogger } = options;
+  const { router, dialer, headTimeout = 60_000, openStreams, logger = defaultLogger } = options;
   const issue = issueOfUpgrade(incoming);
   if (issue !== undefined) {
     await writeLastResponse(client, statusResponse('BadRequest', issue));

@@ -1,7 +1,7 @@
 import { parseStorageVersionName } from '../../apimachinery/group-version.ts';
 import { compareServerVersions, minorVersion } from '../../apimachinery/server-version.ts';
 import type { ServerHealthReport } from '../../health/server-health.ts';
-import type { MixedVersionProxyOptions } from '../../proxy/options.ts';
+import type { MixedVersionProxyOptions, RouterParts } from '../../proxy/options.ts';
 import type { PreferredVersion } from '../../routing/decision.ts';
 import {
   comingPreference,
@@ -25,10 +25,8 @@ import {
 } from './status-sources.ts';
 
 export interface RouterStatusOptions
-  extends Pick<
-    MixedVersionProxyOptions,
-    'local' | 'enabled' | 'preferredVersion' | 'health' | 'steadyClock'
-  > {
+  extends Pick<MixedVersionProxyOptions, 'local' | 'enabled' | 'preferredVersion' | 'steadyClock'>,
+    Pick<RouterParts, 'health'> {
   readonly routingTable: {
     current(): RoutingTable | undefined;
     readonly refusedPush?: RefusedPush | undefined;

@@ -328,7 +328,8 @@ export interface ServedSet {
   readonly storageVersionHashes?: Readonly<Record<string, string>> | undefined;
   /**
    * `<group>.<resource>` to version to a digest of the schema that the server has for it: equal digests, equal fields,
-   * types, defaults and rules (`schemaDigests` makes them). Absent: this server was not compared with others. Present, a
+   * types, defaults and rules (`schemaDigests` makes them). Absent: this server was not compared with others, and every
+   * resource that it shares with servers of another `version` counts as differing. Present, a
    * resource or version missing in it could not be read: it counts as another one than that of other minor versions.
    */
   readonly schemas?: Readonly<Record<string, Readonly<Record<string, string>>>> | undefined;

@@ -1,4 +1,5 @@
-import { type Logger, silentLogger } from '../../runtime/logger.ts';
+import { defaultLogger } from '../../runtime/console-logger.ts';
+import type { Logger } from '../../runtime/logger.ts';
 import { parseRfc3339, systemClock, waitAtMost } from '../../runtime/time.ts';
 import { IssueList } from '../../runtime/validation.ts';
 import type { AddressPolicy } from '../addresses/address-policy.ts';
@@ -31,6 +32,7 @@ export interface SnapshotReceiverOptions extends VersionInstantsOptions {
   readonly cluster?: string | undefined;
   /** Milliseconds since the epoch; default `Date.now`. */
   readonly now?: (() => number) | undefined;
+  /** Default: warnings and errors on the console. */
   readonly logger?: Logger | undefined;
   /** Told how each push has ended, for metrics. Must not throw. */
   readonly onPush?: ((result: PushResult) => void) | undefined;
@@ -155,7 +157,7 @@ export class SnapshotReceiver {
   constructor(options: SnapshotReceiverOptions) {
     this.options = options;
     this.#now = options.now ?? Date.now;
-    this.#logger = options.logger ?? silentLogger;
+    this.#logger = options.logger ?? defaultLogger;
     this.#instants = new VersionInstants(options);
     this.copy = new StoredCopy({
       store: options.store,

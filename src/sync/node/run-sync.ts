@@ -6,7 +6,7 @@ import {
   type ReadFile,
 } from '../../node/credentials/cluster-access.ts';
 import type { HttpsServer, OpenServerClient } from '../../node/destinations/https-client.ts';
-import { silentLogger } from '../../runtime/logger.ts';
+import { defaultLogger } from '../../runtime/console-logger.ts';
 import { systemClock } from '../../runtime/time.ts';
 import { addressOf } from '../../snapshot/addresses/addresses.ts';
 import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';
@@ -216,7 +216,7 @@ async function openSync(
   };
   const options = { ...given, ...(await credentialsNow()) };
   checkSyncOptions(options);
-  const { logger = silentLogger, record, files = [], targets = [] } = options;
+  const { logger = defaultLogger, record, files = [], targets = [] } = options;
   const recording = record === undefined ? undefined : await openRecording(record);
   const signingKey = options.signingKey === undefined ? undefined : signingKeyOf(options.signingKey);
   const ownKeys = options.signingKey === undefined ? [] : await publicHalfOf(options.signingKey);

@@ -17,7 +17,6 @@ import { serveFlags } from '../../../demo/routers.ts';
 import { readTextFile } from '../../../src/cli/terminal/command-context.ts';
 import {
   createAddressPolicy,
-  createMemorySnapshotStore,
   type Destination,
   type Logger,
   parseSnapshotKeys,
@@ -143,7 +142,6 @@ async function surroundingsOf(
   const receiver = new SnapshotReceiver({
     keys: () => (keys.ok ? keys.keys : new Map()),
     addressPolicy: createAddressPolicy({ allowLoopback: true }),
-    store: createMemorySnapshotStore(),
   });
   await receiver.accept(await sealSnapshot(snapshot, signingKeyOf(privateJwk)));
   const table = receiver.current();

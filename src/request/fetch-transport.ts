@@ -1,11 +1,10 @@
-import { allHeaders } from '../../apimachinery/raw-headers.ts';
-import { NotSentError, TransportError, type TransportErrorCode } from '../../request/destination.ts';
-import { auditIdHeader } from '../../request/headers.ts';
-import type { InboundRequest } from '../../request/inbound.ts';
-import { judgedResponse, type OutboundRequest, type Transport } from '../../request/transport.ts';
-import { errorMessage } from '../../runtime/errors.ts';
+import { allHeaders } from '../apimachinery/raw-headers.ts';
+import { errorMessage } from '../runtime/errors.ts';
+import { NotSentError, TransportError, type TransportErrorCode } from './destination.ts';
+import { auditIdHeader } from './headers.ts';
+import type { InboundContent, InboundRequest } from './inbound.ts';
+import { judgedResponse, type OutboundRequest, type Transport } from './transport.ts';
 import { webHeaders } from './web-headers.ts';
-import { WorkerInboundRequest } from './worker-inbound.ts';
 
 export type Fetch = (request: Request) => Promise<Response>;
 
@@ -59,15 +58,14 @@ export function createFetchSender({
   };
 }
 
-/** Content of a request as it is sent: all of it, or a stream that the client may still break off. */
 interface Content {
-  readonly body: ReadableStream<Uint8Array> | Uint8Array<ArrayBuffer> | null;
+  readonly body: InboundContent;
 }
 
 async function contentOf(inbound: InboundRequest): Promise<Content> {
-  if (!(inbound instanceof WorkerInboundRequest)) return { body: inbound.body() };
+  if (inbound.contentToSend === undefined) return { body: inbound.body() };
   try {
-    return { body: await inbound.content() };
+    return { body: await inbound.contentToSend() };
   } catch (cause) {
     const message = 'the client broke its request off';
     throw new TransportError('ClientGone', message, { mayHaveBeenProcessed: false, cause });
@@ -102,10 +100,11 @@ function requestToSend(
   let request: Request;
   try {
     // By the standard a read has no content; workerd passes on what has come with one (RFC 9110 section 9.3.1).
-    const hasItsOwn = isRead && hasContent && inbound instanceof WorkerInboundRequest;
-    request = hasItsOwn
-      ? new Request(new Request(url, inbound.request as RequestInit), init)
-      : new Request(url, { ...init, method, body });
+    const asItCame = isRead && hasContent && inbound.web?.body ? inbound.web : undefined;
+    request =
+      asItCame === undefined
+        ? new Request(url, { ...init, method, body })
+        : new Request(new Request(url, asItCame as RequestInit), init);
   } catch (cause) {
     const message =
       isRead && hasContent
@@ -169,8 +168,7 @@ function failureOfPlatform({ status, headers }: Response): TransportError | unde
 
 /** The header lines of an outbound request, lines of one name kept apart where the runtime can. */
 export function outboundHeaders({ headers }: OutboundRequest, inbound: InboundRequest): Headers {
-  const original = inbound instanceof WorkerInboundRequest ? inbound.request.headers : undefined;
-  const written = webHeaders(headers, original);
+  const written = webHeaders(headers, inbound.web?.headers);
   // Left out, a runtime asks for codings of its own, and the client would get one that it did not ask for.
   if (!written.has('accept-encoding')) written.set('accept-encoding', 'identity');
   return written;

@@ -1,5 +1,5 @@
-import { headerLines, type RawHeaders } from '../../apimachinery/raw-headers.ts';
-import { defaultIdentityHeaderNames, identityHeaderMatcher } from '../../request/headers.ts';
+import { headerLines, type RawHeaders } from '../apimachinery/raw-headers.ts';
+import { defaultIdentityHeaderNames, identityHeaderMatcher } from './headers.ts';
 
 const isIdentityHeader = identityHeaderMatcher(defaultIdentityHeaderNames);
 

@@ -10,9 +10,9 @@ import type { AssertionSigner } from '../../identity/assertion/assertion-signer.
 import { createAssertionSigner } from '../../identity/assertion/sign-assertion.ts';
 import { PeerAssertionAuthenticator } from '../../identity/assertion/verify-assertion.ts';
 import { X509Authenticator } from '../../identity/x509.ts';
+import { createFetchTransport, type Fetch } from '../../request/fetch-transport.ts';
 import { type InboundRequest, inboundFromRequest } from '../../request/inbound.ts';
-import { createFetchTransport, type Fetch } from './fetch-transport.ts';
-import { WorkerInboundRequest } from './worker-inbound.ts';
+import { WorkerInboundRequest } from '../platform/worker-inbound.ts';
 
 const edge = await speaker('edge');
 const signer = createAssertionSigner({ key: edge.key, issuer: 'edge' });

@@ -1,4 +1,4 @@
-import type { Logger } from '../../runtime/logger.ts';
+import type { Logger } from './logger.ts';
 
 export const logLevels = ['debug', 'info', 'warn', 'error', 'none'] as const;
 export type LogLevel = (typeof logLevels)[number];
@@ -31,3 +31,6 @@ function errorsAsText(_key: string, value: unknown): unknown {
     ...(value.cause === undefined ? {} : { cause: String(value.cause) }),
   };
 }
+
+/** Of a library whose program gives it no logger: what goes wrong is told on the console. */
+export const defaultLogger: Logger = createConsoleLogger('warn');
