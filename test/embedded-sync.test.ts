@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { X509Certificate } from 'node:crypto';
 import { chmod, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -43,6 +44,13 @@ test('a router with a kubeconfig and nothing else reads the cluster and sends re
       assert.deepEqual(Object.keys(others), labels, name);
   }
   assert.equal(sampleValue(families, syncCatalogue.servers.name, { state: 'current' }), 2);
+  const { validTo } = new X509Certificate(await readFile(cluster.certificates.sync.certificate));
+  assert.equal(
+    sampleValue(families, 'mixed_version_proxy_certificate_expiration_timestamp_seconds', {
+      flag: '--kubeconfig',
+    }),
+    Date.parse(validTo) / 1000,
+  );
   const { decision, candidates } = await client.explain(flowSchemas);
   assert.deepEqual([decision, candidates.map(({ id }) => id)], ['peer', [b.serverId]]);
 });

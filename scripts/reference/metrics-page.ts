@@ -25,7 +25,7 @@ const introduction = [
   '',
   "Names that begin with `apiserver_`, `aggregator_` or `kubernetes_` have Kubernetes' labels and meaning. All are ALPHA unless the type says otherwise.",
   '',
-  'Labels cannot be made up by clients: group, version and resource are from the snapshot, or `other`; series of a destination go with it. A metric has at most 5,000 series; the rest counts under `other`.',
+  'Labels cannot be made up by clients: group, version and resource are from the snapshot, or `other`; series of a destination or resource go with it. A metric has at most 5,000 series; what comes later keeps `code`, `verb` and `source`, has `other` in all other labels, and is counted in `mixed_version_proxy_folded_series_total`.',
   '',
 ];
 
@@ -36,7 +36,7 @@ function table(metrics: readonly MetricDefinition[]): string[] {
 const ofProcess = [
   '## Process',
   '',
-  'As Prometheus clients of Node.js have them; that of the event loop is since the last scrape.',
+  'As Prometheus clients of Node.js have them; that of the event loop is the longest stop of the last minute.',
   '',
   `${processMetricNames.map((name) => `\`${name}\``).join(', ')}.`,
 ];

@@ -1,4 +1,4 @@
-/** The part of a structured logger that the core uses; pino's has this shape. */
+/** The part of a structured logger that the core uses. */
 export interface Logger {
   debug(fields: Readonly<Record<string, unknown>>, message: string): void;
   info(fields: Readonly<Record<string, unknown>>, message: string): void;

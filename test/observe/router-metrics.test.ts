@@ -42,6 +42,7 @@ async function leaveUnanswered(context: TestContext, router: ObservedRouter): Pr
       'cp-a': { serves: ['v1/pods', 'v1/pods/exec'], address: '127.0.0.1:1' },
       'cp-b': { serves: ['v1/pods', 'batch/v1/jobs'], address: `127.0.0.1:${router.peer.port}` },
       'cp-c': { serves: ['policy/v1/evictions'], address: '127.0.0.1:1' },
+      'cp-d': { serves: ['lost/v1/things'], withoutAddress: true },
       'cp-e': { serves: ['apps/v1/deployments'], address: `127.0.0.1:${port}` },
     },
     { generation: 2 },

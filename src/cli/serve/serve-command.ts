@@ -87,16 +87,13 @@ async function runServe(
   let installed: Promise<ShutdownSignal> | undefined;
   const shutdownSignal = () => (installed ??= context.shutdownSignal());
   const { dryRunReport, readServeInput } = await import('./serve-input.ts');
-  const { createPinoLogger } = await import('../../node/logging/pino-logger.ts');
+  const { createLineLogger } = await import('../../node/logging/line-logger.ts');
   const wait = createWaiting({
     writeError: context.writeError,
     shutdownSignal,
     async listen(config) {
       const { startWaitingServer } = await import('../../node/process/waiting-server.ts');
-      return startWaitingServer(
-        config,
-        createPinoLogger(config.settings.logging, { write: context.writeError }),
-      );
+      return startWaitingServer(config, createLineLogger(config.settings.logging, context.writeError));
     },
   });
   const input = await readServeInput(given, context, { wait }).finally(() => wait.end());
@@ -105,7 +102,7 @@ async function runServe(
     await context.writeOutput(dryRunReport(input));
     return 0;
   }
-  const logger = createPinoLogger(config.settings.logging, { write: context.writeError });
+  const logger = createLineLogger(config.settings.logging, context.writeError);
   for (const { flag, value, source } of config.found) logger.info({ flag, value, source }, 'Found');
   const startRouter = await loadStartRouter();
   const signal = shutdownSignal();

@@ -2,7 +2,7 @@ import { Hono } from 'hono/tiny';
 import { statusResponse } from '../../apimachinery/status.ts';
 import { familiesOf, readBuckets, syncCatalogue, updateSync } from '../../node/metrics/catalogue.ts';
 import { counter, expose, gauge, histogram } from '../../node/metrics/metric-family.ts';
-import { processMetrics } from '../../node/metrics/process-metrics.ts';
+import { observeProcess, processMetrics } from '../../node/metrics/process-metrics.ts';
 import { startEndpointServer } from '../../node/serving/endpoint-server.ts';
 import { type HealthCheck, healthEndpoints, ping } from '../../own-paths/health.ts';
 import { metricsResponse } from '../../own-paths/metrics-endpoints.ts';
@@ -110,8 +110,7 @@ export function createSyncMetrics() {
       deliveryDurations.with(target).observe(seconds);
     },
   };
-  // Starts to observe, so that the first scrape has values.
-  void processMetrics();
+  observeProcess();
   const startedAt = Date.now();
   return {
     ...observer,

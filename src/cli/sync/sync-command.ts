@@ -48,9 +48,9 @@ export const syncCommand: Command = {
 
 async function runSyncCommand(given: SyncFlags, context: CommandContext): Promise<ExitCode> {
   const { readSyncInput } = await import('./plan-sync.ts');
-  const { createPinoLogger } = await import('../../node/logging/pino-logger.ts');
+  const { createLineLogger } = await import('../../node/logging/line-logger.ts');
   const { plan, logging, snapshotKeys: path } = readSyncInput(given, context);
-  const logger = createPinoLogger(logging, { write: context.writeError });
+  const logger = createLineLogger(logging, context.writeError);
   if (plan.kind === 'offline') return syncOffline(plan, context);
   const { readSnapshotKeysInput } = await import('../snapshot/snapshot-input.ts');
   const snapshotKeys = path === undefined ? undefined : await readSnapshotKeysInput(context, path);

@@ -24,6 +24,9 @@ const ownWorkBuckets = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.0
 /** kube-apiserver's labels of a request, without `component` and `dry_run`, which the router does not know. */
 const requestLabels = ['verb', 'group', 'version', 'resource', 'subresource', 'scope'] as const;
 
+/** Who sent a request: a client, or another router, which counts it as a client's. */
+export type RequestSource = 'client' | 'router';
+
 /** All are there from the start: `increase` does not see a refusal that is the first of its kind otherwise. */
 const pushResults: readonly PushResult[] = [
   'accepted',
@@ -80,8 +83,8 @@ const requestCatalogue = {
   ),
   requests: counter(
     'mixed_version_proxy_requests_total',
-    'Requests that got a response, by its code; counted when they are over. Group, version and resource are other where the snapshot does not know them, and empty for requests that name no resource.',
-    [...requestLabels, 'code'],
+    "Requests that got a response, by its code; counted when they are over. Group, version and resource are other where the snapshot does not know them, and empty for requests that name no resource. Subresource is /livez, /readyz or /healthz for probes, as in kube-apiserver, and /.mixed-version-proxy for the router's own paths. Source is router for what another router has sent on, which counts it as well, else client.",
+    [...requestLabels, 'code', 'source'],
   ),
   // Not by resource: a histogram has 25 series for each set of labels, and kube-apiserver has that one already.
   requestDuration: histogram(
@@ -184,9 +187,9 @@ const fileLabels = ['flag', 'path'] as const;
 const stateCatalogue = {
   peerDiscoverySyncErrors: counter(
     'apiserver_peer_discovery_sync_errors_total',
-    'Errors of what is known of peers: hostport_resolution (a server of a new snapshot has no usable address). lease_list and fetch_discovery stay 0: leases are listed, and discovery is read, by the sync job.',
+    'Errors of what is known of peers: hostport_resolution (a server of a new snapshot has no usable address), fetch_discovery (this router could not read a server; where snapshots are pushed the sync job reads them). The lease_list of upstream is not counted: see mixed_version_proxy_sync_servers.',
     ['type'],
-    ['lease_list', 'hostport_resolution', 'fetch_discovery'],
+    ['hostport_resolution', 'fetch_discovery'],
   ),
   snapshotGeneration: gauge(
     'mixed_version_proxy_snapshot_generation',
@@ -236,7 +239,7 @@ const stateCatalogue = {
   ),
   memoryReliefs: counter(
     'mixed_version_proxy_memory_reliefs_total',
-    'What was done because too many bytes are held for others: a request was refused (429, REFUSED_STREAM), or what waits was ended.',
+    'Requests refused (429, REFUSED_STREAM), and connections or streams ended, because the limit of bytes held for others was reached.',
     ['action'],
     ['refused', 'ended'],
   ),
@@ -244,6 +247,11 @@ const stateCatalogue = {
     'mixed_version_proxy_held_bytes',
     'Bytes held for others: incomplete heads, heads of requests without a response, content that nobody has taken.',
     [],
+  ),
+  foldedSeries: counter(
+    'mixed_version_proxy_folded_series_total',
+    'Sets of labels for which a metric had no room at 5,000 series: all but code, verb and source became other. A set may count more than once.',
+    ['metric'],
   ),
   buildInfo: gauge(
     'mixed_version_proxy_build_info',

@@ -90,11 +90,28 @@ test('a histogram counts each value in every bucket from its own on', () => {
   ]);
 });
 
-test('a family is full at 5,000 series: what comes later counts as other', () => {
-  const family = counter();
-  for (let index = 0; index < 6_000; index++) family.with(`a${index}`, 'b').add();
-  const parsed = parseScrape(expose([family]));
-  const samples = parsed.get('things_total')?.samples ?? [];
-  assert.equal(samples.length, 5_001);
-  assert.equal(samples.find((sample) => labelOf(sample, 'a') === 'other')?.value, 1_000);
+test('a full family keeps code and verb, folds all else into other, and counts what it folds', () => {
+  const family = familyOf({
+    name: 'things_total',
+    type: 'counter',
+    stability: 'ALPHA',
+    help: 'Things.',
+    labels: ['verb', 'group', 'code'] as const,
+  });
+  for (let index = 0; index < 5_000; index++) family.with('GET', `g${index}`, '200').add();
+  assert.equal(family.folded, 0);
+  for (let index = 0; index < 7; index++) family.with('GET', `new${index}`, '500').add();
+  family.with('LIST', 'new', '500').add(2);
+  family.with('GET', 'g1', '200').add();
+  const samples = parseScrape(expose([family])).get('things_total')?.samples ?? [];
+  const folded = samples.filter((sample) => labelOf(sample, 'group') === 'other');
+  assert.deepEqual(
+    folded.map(({ labels, value }) => [labels['verb'], labels['code'], value]),
+    [
+      ['GET', '500', 7],
+      ['LIST', '500', 2],
+    ],
+  );
+  assert.equal(samples.length, 5_002);
+  assert.equal(family.folded, 8);
 });

@@ -54,22 +54,25 @@ interface Series {
   lines(name: string): Iterable<string>;
 }
 
-/**
- * Series of one metric at most. Label values are bounded already; this is a second limit, in case one is not. Further
- * values count as `other`.
- */
+/** Series of one metric at most: a cluster with hundreds of custom resources would have tens of thousands. */
 const maximumSeries = 5_000;
 
 export const otherLabel = 'other';
 
 /**
+ * Labels that a full metric keeps: they have few values, and an alert on errors asks for them. All others become `other`.
+ */
+const keptWhenFull: ReadonlySet<string> = new Set(['code', 'verb', 'source']);
+
+/**
  * The series of one metric by label values. Callers keep the series that they use often: a look-up joins strings, counting
- * is an addition (prom-client hashes the labels at every count).
+ * is an addition.
  */
 class MetricFamily<Labels extends readonly string[], Cell extends Series> {
   readonly definition: MetricDefinition<Labels>;
   readonly #create: (labels: string) => Cell;
   readonly #series = new Map<string, Cell>();
+  #folded = 0;
 
   constructor(definition: MetricDefinition<Labels>, create: (labels: string) => Cell) {
     this.definition = definition;
@@ -84,13 +87,22 @@ class MetricFamily<Labels extends readonly string[], Cell extends Series> {
     const key = values.join('\0');
     const known = this.#series.get(key);
     if (known !== undefined) return known;
-    const isFull = this.#series.size >= maximumSeries;
-    const named: readonly string[] = isFull ? values.map(() => otherLabel) : values;
-    const namedKey = isFull ? named.join('\0') : key;
-    const existing = this.#series.get(namedKey);
-    if (existing !== undefined) return existing;
-    const made = this.#create(labelText(this.definition.labels, named));
-    this.#series.set(namedKey, made);
+    if (this.#series.size < maximumSeries) return this.#make(key, values);
+    this.#folded += 1;
+    const { labels } = this.definition;
+    const kept = values.map((value, index) => (keptWhenFull.has(labels[index] ?? '') ? value : otherLabel));
+    const keptKey = kept.join('\0');
+    return this.#series.get(keptKey) ?? this.#make(keptKey, kept);
+  }
+
+  /** How often a set of labels found no room, and became `other`. */
+  get folded(): number {
+    return this.#folded;
+  }
+
+  #make(key: string, values: readonly string[]): Cell {
+    const made = this.#create(labelText(this.definition.labels, values));
+    this.#series.set(key, made);
     return made;
   }
 

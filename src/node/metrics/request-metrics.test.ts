@@ -7,13 +7,13 @@ import { parseRequestInfo } from '../../apimachinery/request-info.ts';
 import type { Destination } from '../../request/destination.ts';
 import { type InboundRequest, RequestRecord } from '../../request/inbound.ts';
 import type { Decision } from '../../routing/decision.ts';
-import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
+import { buildRoutingTable, renewedTable } from '../../snapshot/routing-table/build-routing-table.ts';
 import { createMetricRegistry } from './catalogue.ts';
 import { DestinationSeriesIndex } from './connection-metrics.ts';
 import { expose } from './metric-family.ts';
 import { RequestMetrics } from './request-metrics.ts';
 
-const table = buildRoutingTable(
+const firstTable = buildRoutingTable(
   snapshotOf(
     { a: ['v1/pods', 'v1/pods/log'], b: ['v1/pods', 'batch/v1/jobs'] },
     { customResourceGroups: [{ group: 'cats.example.com', version: 'v1' }] },
@@ -30,6 +30,7 @@ const peer: Destination = {
 
 function measured() {
   let now = 0;
+  let table = firstTable;
   const registry = createMetricRegistry();
   const destinations = new DestinationSeriesIndex(registry.destinations);
   const metrics = new RequestMetrics({ registry, destinations, currentTable: () => table });
@@ -39,6 +40,9 @@ function measured() {
     registry,
     destinations,
     families,
+    use(next: typeof table) {
+      table = next;
+    },
     wait(milliseconds: number) {
       now += milliseconds;
     },
@@ -252,4 +256,69 @@ test('series of a destination go with it, also while a request is under way to i
   end();
   assert.equal(JSON.stringify([...families().values()]).includes('"destination":"b"'), false);
   assert.equal(families().get(registry.destinations.putAside.definition.name)?.samples.length, 1);
+});
+
+test('series of a resource that is gone make room, and what still runs counts as other', () => {
+  const { begin, families, use, value } = measured();
+  const pass = (target: string): void => {
+    const { record, end } = begin(target);
+    record.decision = toPeer;
+    record.responseBytes?.add(1);
+    record.responded(200);
+    end();
+  };
+  pass('/apis/batch/v1/jobs');
+  pass('/apis/cats.example.com/v1/tabbies');
+  pass('/api/v1/pods');
+  const watch = begin('/apis/batch/v1/jobs?watch=1');
+  watch.record.decision = toPeer;
+  watch.record.responded(200);
+  use(buildRoutingTable(snapshotOf({ a: ['v1/pods', 'v1/pods/log'] }, { generation: 2 })));
+  pass('/api/v1/pods');
+  watch.end();
+  const text = JSON.stringify([...families().values()].map(({ samples }) => samples));
+  for (const gone of ['jobs', 'cats.example.com']) assert.doesNotMatch(text, new RegExp(gone));
+  const requests = 'mixed_version_proxy_requests_total';
+  assert.equal(value(requests, { verb: 'WATCH', group: 'other', resource: 'other' }), 1);
+  assert.equal(value(requests, { resource: 'pods' }), 2, 'what stays goes on counting');
+});
+
+test('a renewed snapshot changes no series', () => {
+  const { begin, use, value } = measured();
+  const pass = (): void => {
+    const { record, end } = begin('/apis/batch/v1/jobs');
+    record.responded(200);
+    end();
+  };
+  pass();
+  use(renewedTable(firstTable, new Date(60_000).toISOString()));
+  pass();
+  assert.equal(value('mixed_version_proxy_requests_total', jobs), 2);
+});
+
+test('probes, own paths and what another router sends are told from what clients ask', () => {
+  const { begin, value } = measured();
+  const pass = (target: string, reason: 'NotAResourceRequest' | 'AlreadyRerouted'): void => {
+    const { record, end } = begin(target);
+    record.decision = { decision: 'local', reason, candidates: [] };
+    record.responded(500);
+    end();
+  };
+  const paths = {
+    '/readyz?verbose': '/readyz',
+    '/readyz/etcd': '/readyz',
+    '/livez': '/livez',
+    '/healthz': '/healthz',
+    '/.mixed-version-proxy/v1/status': '/.mixed-version-proxy',
+    '/version': '',
+    '/readyzz': '',
+  };
+  for (const path of Object.keys(paths)) pass(path, 'NotAResourceRequest');
+  pass('/apis/batch/v1/jobs', 'AlreadyRerouted');
+  const requests = 'mixed_version_proxy_requests_total';
+  for (const subresource of new Set(Object.values(paths))) {
+    const expected = Object.values(paths).filter((each) => each === subresource).length;
+    assert.equal(value(requests, { source: 'client', subresource, code: '500' }), expected, subresource);
+  }
+  assert.equal(value(requests, { source: 'router' }), 1);
 });

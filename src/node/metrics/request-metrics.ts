@@ -2,19 +2,23 @@ import { firstHeader } from '../../apimachinery/raw-headers.ts';
 import type { RequestInfo } from '../../apimachinery/request-info.ts';
 import { type RequestKind, requestKindOf } from '../../proxy/request-gate.ts';
 import type { Attempt, ByteCounter, RequestObserver, RequestRecord } from '../../request/inbound.ts';
+import { ownPathsPrefix } from '../../request/own-path-target.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
-import type { MetricRegistry } from './catalogue.ts';
+import type { MetricRegistry, RequestSource } from './catalogue.ts';
 import type { DestinationSeriesIndex } from './connection-metrics.ts';
 import { codeLabel, type HistogramSeries, type NumberSeries, otherLabel } from './metric-family.ts';
 
 type RequestFamilies = MetricRegistry['requests'];
 
 class RequestSeries implements ByteCounter {
-  readonly labels: RequestLabels;
+  labels: RequestLabels;
   readonly isLongRunning: boolean;
   readonly inflight: NumberSeries;
   readonly #families: RequestFamilies;
-  readonly #byCode = new Map<number, NumberSeries>();
+  readonly #byCode = {
+    client: new Map<number, NumberSeries>(),
+    router: new Map<number, NumberSeries>(),
+  } as const satisfies Record<RequestSource, unknown>;
   readonly #reroutedByCode = new Map<number, NumberSeries>();
   #duration: HistogramSeries | undefined;
   #responseBytes: NumberSeries | undefined;
@@ -36,13 +40,24 @@ class RequestSeries implements ByteCounter {
     this.#responseBytes.add(bytes);
   }
 
-  withCode(status: number): NumberSeries {
-    let series = this.#byCode.get(status);
+  withCode(status: number, source: RequestSource): NumberSeries {
+    const byCode = this.#byCode[source];
+    let series = byCode.get(status);
     if (series === undefined) {
-      series = this.#families.requests.with(...resourceValues(this.labels), codeLabel(status));
-      this.#byCode.set(status, series);
+      series = this.#families.requests.with(...resourceValues(this.labels), codeLabel(status), source);
+      byCode.set(status, series);
     }
     return series;
+  }
+
+  /**
+   * Looks up its series anew from now on: those of what has gone are removed, and what had no room may have some.
+   * @param isGone the snapshot does not know its resource any more: what still runs counts as `other`
+   */
+  renew(isGone: boolean): void {
+    if (isGone) this.labels = { ...this.labels, ...unknownResource };
+    for (const series of [this.#byCode.client, this.#byCode.router, this.#reroutedByCode]) series.clear();
+    this.#responseBytes = undefined;
   }
 
   /** @param status 0: there was no response */
@@ -82,10 +97,7 @@ class RequestSeriesIndex {
 
   of(requestInfo: RequestInfo): RequestSeries {
     const table = this.#currentTable();
-    if (table !== this.#table) {
-      this.#table = table;
-      this.#known.clear();
-    }
+    if (table !== this.#table) this.#useTable(table);
     const scope = scopeOf(requestInfo);
     const alike = this.#known.get(requestInfo.resource);
     for (const known of alike ?? []) {
@@ -111,6 +123,21 @@ class RequestSeriesIndex {
     return series;
   }
 
+  #useTable(table: RoutingTable | undefined): void {
+    this.#known.clear();
+    // A renewal has the same snapshot.
+    const isNew = table?.snapshot !== this.#table?.snapshot;
+    this.#table = table;
+    if (!isNew || table === undefined) return;
+    removeGone(this.#families, table);
+    for (const [key, series] of this.#byLabels) {
+      const isGone = !isKnownResource(series.labels, table);
+      series.renew(isGone);
+      // What still runs keeps it.
+      if (isGone) this.#byLabels.delete(key);
+    }
+  }
+
   #ofLabels(labels: RequestLabels): RequestSeries {
     const key = Object.values(labels).join('\0');
     let series = this.#byLabels.get(key);
@@ -124,6 +151,36 @@ class RequestSeriesIndex {
 
 function resourceValues({ verb, group, version, resource, subresource, scope }: RequestLabels) {
   return [verb, group, version, resource, subresource, scope] as const;
+}
+
+/** Makes room: without the series of resources that the snapshot does not know any more. */
+function removeGone(families: RequestFamilies, table: RoutingTable): void {
+  for (const name of ['requests', 'responseBytes', 'reroutedRequests', 'peerProxyErrors'] as const) {
+    const family = families[name];
+    const labels: readonly string[] = family.definition.labels;
+    const [group, version, resource] = ['group', 'version', 'resource'].map((label) => labels.indexOf(label));
+    const valueAt = (values: readonly string[], index = -1): string => values[index] ?? '';
+    family.remove(
+      (...values) =>
+        !isKnownResource(
+          {
+            group: valueAt(values, group),
+            version: valueAt(values, version),
+            resource: valueAt(values, resource),
+          },
+          table,
+        ),
+    );
+  }
+}
+
+type ResourceLabels = Pick<RequestLabels, 'group' | 'version' | 'resource'>;
+
+/** Whether a request that is made now can have these labels: a resource of the snapshot, none, or an unknown one. */
+function isKnownResource({ group, version, resource }: ResourceLabels, table: RoutingTable): boolean {
+  if (version === '' || version === otherLabel) return true;
+  if (table.resource(group, version, resource) !== undefined) return true;
+  return resource === otherLabel && knowsGroupVersion(group, version, table);
 }
 
 interface RequestLabels {
@@ -182,7 +239,9 @@ function requestLabels(requestInfo: RequestInfo, table: RoutingTable | undefined
   const { isResourceRequest, subresource } = requestInfo;
   const verb = connecting.has(subresource) ? 'CONNECT' : (verbs.get(requestInfo.verb) ?? otherLabel);
   const kind = requestKindOf(requestInfo);
-  if (!isResourceRequest) return { verb, kind, ...namesNoResource };
+  if (!isResourceRequest) {
+    return { verb, kind, ...namesNoResource, subresource: pathLabel(requestInfo.path) };
+  }
   return {
     verb,
     kind,
@@ -202,22 +261,34 @@ const labelsOfRefused: RequestLabels = {
   scope: '',
 };
 
+/**
+ * Where kube-apiserver has the path of a probe (k8s.io/apiserver pkg/server/healthz: its handlers are instrumented with it as
+ * subresource), so that requests of clients can be told from it. The router's own paths go alike.
+ */
+function pathLabel(path: string): string {
+  const [, probe] = /^(\/(?:livez|readyz|healthz))(?:\/|$)/.exec(path) ?? [];
+  return probe ?? (path.startsWith(`${ownPathsPrefix}/`) ? ownPathsPrefix : '');
+}
+
 const namesNoResource = { group: '', version: '', resource: '', subresource: '', scope: '' };
 
 function knownResource(
   { apiGroup, apiVersion, resource }: RequestInfo,
   table: RoutingTable | undefined,
-): Pick<RequestLabels, 'group' | 'version' | 'resource'> {
+): ResourceLabels {
   if (table?.resource(apiGroup, apiVersion, resource) !== undefined) {
     return { group: apiGroup, version: apiVersion, resource };
   }
   // For custom resources and extension APIs the snapshot may only have the group version.
-  const knowsGroup =
-    table?.isCustomResource(apiGroup, apiVersion) === true ||
-    table?.extension(apiGroup, apiVersion) !== undefined;
-  return knowsGroup
+  return knowsGroupVersion(apiGroup, apiVersion, table)
     ? { group: apiGroup, version: apiVersion, resource: otherLabel }
-    : { group: otherLabel, version: otherLabel, resource: otherLabel };
+    : unknownResource;
+}
+
+const unknownResource: ResourceLabels = { group: otherLabel, version: otherLabel, resource: otherLabel };
+
+function knowsGroupVersion(group: string, version: string, table: RoutingTable | undefined): boolean {
+  return table?.isCustomResource(group, version) === true || table?.extension(group, version) !== undefined;
 }
 
 /** kube-apiserver's `scope` (CleanScope): whether a request names an object, a namespace, or neither. */
@@ -289,13 +360,13 @@ export class RequestMetrics implements RequestObserver {
     if (record.respondedAt === undefined) this.#countDecision(record);
     if (dropped !== undefined) requests.droppedRequests.with(dropped).add();
     if (!(series instanceof RequestSeries)) {
-      this.#series.refused.withCode(status).add();
+      this.#series.refused.withCode(status, 'client').add();
       return;
     }
     series.inflight.add(-1);
     if (decision?.decision === 'peer') series.rerouted(status).add();
     if (status === 0) return;
-    series.withCode(status).add();
+    series.withCode(status, decision?.reason === 'AlreadyRerouted' ? 'router' : 'client').add();
     if (!series.isLongRunning) series.duration.observe(((finishedAt ?? begunAt) - begunAt) / 1000);
   }
 

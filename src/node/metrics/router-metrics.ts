@@ -21,7 +21,7 @@ import { memoryForOthers } from '../exchange/serving-limits.ts';
 import { createMetricRegistry, type MetricRegistry, updateSync } from './catalogue.ts';
 import { DestinationSeriesIndex } from './connection-metrics.ts';
 import { expose } from './metric-family.ts';
-import { processMetrics } from './process-metrics.ts';
+import { observeProcess, processMetrics } from './process-metrics.ts';
 import { RequestMetrics } from './request-metrics.ts';
 
 export class RouterMetrics implements MetricsSource, HealthObserver {
@@ -44,8 +44,7 @@ export class RouterMetrics implements MetricsSource, HealthObserver {
     state.featureEnabled
       .with('UnknownVersionInteroperabilityProxy', 'ALPHA')
       .set(config.featureGateEnabled ? 1 : 0);
-    // Starts to observe, so that the first scrape has values.
-    void processMetrics();
+    observeProcess();
   }
 
   tableInUse(table: RoutingTable, destinations: readonly Destination[]): void {
@@ -79,7 +78,10 @@ export class RouterMetrics implements MetricsSource, HealthObserver {
   }
 
   readonly sync: SyncObserver = {
-    serverRead: ({ seconds, result }) => this.#registry.sync.reads.with(result).observe(seconds),
+    serverRead: ({ seconds, result }) => {
+      this.#registry.sync.reads.with(result).observe(seconds);
+      if (result === 'failure') this.#registry.state.peerDiscoverySyncErrors.with('fetch_discovery').add();
+    },
     // Each is counted as what the receiver made of it.
     delivered: () => {},
   };
@@ -94,6 +96,10 @@ export class RouterMetrics implements MetricsSource, HealthObserver {
     updateStateMetrics(this.#registry, this.#sources, Date.now());
     this.#destinations.tellInFlight(this.#sources.inFlight);
     if (embeddedSync !== undefined) updateSync(sync, embeddedSync);
+    for (const family of Object.values({ ...requests, ...destinations })) {
+      const { name, labels } = family.definition;
+      if (labels.length > 0) state.foldedSeries.with(name).set(family.folded);
+    }
     const own = expose([
       ...Object.values(requests),
       ...Object.values(destinations),

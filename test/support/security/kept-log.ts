@@ -1,5 +1,5 @@
 import { inspect } from 'node:util';
-import { createPinoLogger } from '../../../src/node/logging/pino-logger.ts';
+import { createLineLogger } from '../../../src/node/logging/line-logger.ts';
 import type { Logger } from '../../../src/runtime/logger.ts';
 
 /**
@@ -7,7 +7,7 @@ import type { Logger } from '../../../src/runtime/logger.ts';
  * was given before it masked anything.
  */
 export function keptLog(lines: string[]): Logger {
-  const masking = createPinoLogger({ format: 'json', verbosity: 10 }, { write: (line) => lines.push(line) });
+  const masking = createLineLogger({ format: 'json', verbosity: 10 }, (line) => lines.push(line));
   const write =
     (level: keyof Logger): Logger['info'] =>
     (fields, message) => {

@@ -2,15 +2,11 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { maskFields, maskText } from '../../runtime/mask-secrets.ts';
-import { createPinoLogger } from './pino-logger.ts';
+import { createLineLogger } from './line-logger.ts';
 
-function logged(config: Parameters<typeof createPinoLogger>[0]) {
+function logged(config: Parameters<typeof createLineLogger>[0]) {
   const lines: string[] = [];
-  const logger = createPinoLogger(config, {
-    write: (line) => {
-      lines.push(line);
-    },
-  });
+  const logger = createLineLogger(config, (line) => lines.push(line));
   return { lines, logger };
 }
 
@@ -46,6 +42,19 @@ describe('the logger', () => {
     };
     assert.equal(JSON.parse(line('json')).expiresAt, 1_795_631_656_997);
     assert.match(line('text'), /"Snapshot in use" generation=2 expiresAt=2026-11-25T18:34:16\.997Z\n$/);
+  });
+
+  it('leaves out what JSON does not have, and writes what is no time as it is', () => {
+    for (const format of ['json', 'text'] as const) {
+      const { lines, logger } = logged({ format, verbosity: 0 });
+      logger.info({ a: undefined, b: () => {}, endedAt: Number.NaN, v: 3, size: 10n }, 'x');
+      assert.match(
+        lines[0] ?? '',
+        format === 'json'
+          ? /"v":3,"endedAt":null,"size":"10","msg":"x"\}\n$/
+          : /"x" endedAt=null size="10"\n$/,
+      );
+    }
   });
 
   it('shows debug lines from verbosity 4 on', () => {

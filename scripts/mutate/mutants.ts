@@ -1,0 +1,83 @@
+/** One line of the product made wrong, and the tests that have to notice it. Paths are from the root of the repository. */
+export interface Mutant {
+  readonly name: string;
+  readonly file: string;
+  /** In the file once. */
+  readonly from: string;
+  readonly to: string;
+  readonly tests: readonly string[];
+}
+
+const routerMetrics = 'src/node/metrics/router-metrics.ts';
+const metricValues = ['test/observe/metric-values.test.ts'];
+
+/** A counter that counts twice. */
+const twice = (name: string, line: string): Mutant => ({
+  name,
+  file: routerMetrics,
+  from: line,
+  to: `${line} ${line}`,
+  tests: metricValues,
+});
+
+const wrong = (name: string, from: string, to: string): Mutant => ({
+  name,
+  file: routerMetrics,
+  from,
+  to,
+  tests: metricValues,
+});
+
+/**
+ * Wrong values of metrics that have an alert or a panel, and what fails only over time or only in a cluster: faults of a kind
+ * that tests once let through.
+ */
+export const mutants: readonly Mutant[] = [
+  twice('failed connections count twice', 'this.#destinations.at(destination)?.connectFailed(error);'),
+  twice('reliefs count twice', 'this.#registry.state.memoryReliefs.with(relief).add();'),
+  twice('pushes count twice', 'this.#registry.state.snapshotPushes.with(result).add();'),
+  twice('servers that are put aside count twice', 'this.#registry.destinations.putAside.with(id).add();'),
+  wrong('the generation is 0', '.set(table?.generation ?? 0)', '.set(0)'),
+  wrong('the age is in milliseconds', '.set((now - table.createdAt) / 1000)', '.set(now - table.createdAt)'),
+  wrong('no bytes are held', '.set(memoryForOthers.bytes)', '.set(0)'),
+  wrong('there is no retry budget', '.set(sources.retryBudget())', '.set(0)'),
+  wrong('the expiry is in milliseconds', '.set(expires / 1000)', '.set(expires)'),
+  wrong('no certificate has a lifetime', '.set((expires - Date.parse(notBefore)) / 1000)', '.set(0)'),
+  wrong('no reload fails', '.set(lastError === null ? 0 : 1)', '.set(0)'),
+  wrong('no kube-apiserver moves', '.set(isMoved ? 1 : 0)', '.set(0)'),
+  {
+    name: 'the credentials of a kubeconfig are kept for ever',
+    file: 'src/node/credentials/cluster-access.ts',
+    from: 'const freshMilliseconds = 10_000;',
+    to: 'const freshMilliseconds = 1e12;',
+    tests: ['src/node/credentials', 'src/sync/node', 'src/cli/sync', 'test/embedded-sync.test.ts'],
+  },
+  {
+    name: 'a snapshot is renewed though nothing was read',
+    file: 'src/sync/sync-loop.ts',
+    from: 'isInForce = lastReadAt === last?.endedAt && last?.outcome.isInvalid !== true;',
+    to: 'isInForce = true;',
+    tests: ['src/sync', 'test/embedded-sync.test.ts'],
+  },
+  {
+    name: 'the chart has no PodDisruptionBudget',
+    file: 'deploy/helm/mixed-version-proxy/templates/gateway.yaml',
+    from: 'kind: PodDisruptionBudget',
+    to: 'kind: ConfigMap',
+    tests: ['test/deploy', 'test/generated-files.test.ts'],
+  },
+  {
+    name: 'the chart has its readers do everything to Leases',
+    file: 'deploy/helm/mixed-version-proxy/templates/reader.yaml',
+    from: 'resources: [leases]\n    verbs: [list, watch]',
+    to: 'resources: ["*"]\n    verbs: ["*"]',
+    tests: ['test/deploy', 'test/generated-files.test.ts'],
+  },
+  {
+    name: 'the embedded sync job does not say when its kubeconfig expires',
+    file: 'src/sync/node/embedded-sync.ts',
+    from: 'expiring: async () => (reading === undefined ? [] : expiringCredentials(reading.kubernetes))',
+    to: 'expiring: async () => []',
+    tests: ['test/embedded-sync.test.ts'],
+  },
+];
