@@ -65,7 +65,7 @@ export function newRouter() {
         keyFiles: () => state.keyFiles.map((each) => ({ ...file, ...each })),
       },
       embeddedSync: () => state.sync,
-      inFlight: () => state.inFlight,
+      inFlight: (_id, kind) => (kind === 'longRunning' ? state.inFlight : 0),
       retryBudget: () => state.retryBudget,
       health: () => state.health,
     },
@@ -264,7 +264,7 @@ export const rows: readonly Row[] = [
   },
   {
     name: prefixed('destination_inflight_requests'),
-    labels: ofPeer,
+    labels: { ...ofPeer, request_kind: 'longRunning' },
     event: (router) => {
       router.use();
       router.state.inFlight = 3;
