@@ -7,6 +7,7 @@ import { type EmbeddedSyncStatus, kubeApiServerManifest } from '../../src/own-pa
 import { type Destination, TransportError } from '../../src/request/destination.ts';
 import { type InboundRequest, RequestRecord } from '../../src/request/inbound.ts';
 import type { Decision, DecisionReason } from '../../src/routing/decision.ts';
+import type { RefusedAddress } from '../../src/snapshot/receiving/refused-addresses.ts';
 import { buildRoutingTable } from '../../src/snapshot/routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../../src/snapshot/routing-table/routing-table.ts';
 import { snapshotOf } from '../support/snapshot-builder.ts';
@@ -51,6 +52,7 @@ export function newRouter() {
     sync: undefined as EmbeddedSyncStatus | undefined,
     inFlight: 0,
     retryBudget: 0,
+    refusedAddresses: [] as RefusedAddress[],
     health: [] as ServerHealthReport[],
     clock: 0,
   };
@@ -67,6 +69,7 @@ export function newRouter() {
       embeddedSync: () => state.sync,
       inFlight: (_id, kind) => (kind === 'longRunning' ? state.inFlight : 0),
       retryBudget: () => state.retryBudget,
+      refusedAddresses: () => state.refusedAddresses,
       health: () => state.health,
     },
   );
@@ -330,6 +333,13 @@ export const rows: readonly Row[] = [
     event: ({ metrics }) => {
       metrics.sync.serverRead({ seconds: 1, result: 'failure' });
       metrics.sync.serverRead({ seconds: 1, result: 'success' });
+    },
+    value: 1,
+  },
+  {
+    name: prefixed('refused_addresses'),
+    event: ({ state }) => {
+      state.refusedAddresses = [{ id: 'c', address: '169.254.169.254:80', reason: 'link-local' }];
     },
     value: 1,
   },
