@@ -4,7 +4,7 @@ import { localId, mixedCluster } from '../test/support/decision-rows.ts';
 import { recordingTransport } from '../test/support/recording-transport.ts';
 import { snapshotOf } from '../test/support/snapshot-builder.ts';
 import { seal, testApp, userConnection } from '../test/support/test-app.ts';
-import { ServerHealth } from './health/server-health.ts';
+import { ServerHealth } from './servers/server-health.ts';
 
 const snapshotUrl = 'https://router.example/.mixed-version-proxy/v1/snapshot';
 const admin = userConnection('kubernetes-admin', ['system:masters']);

@@ -60,7 +60,7 @@ const rooms = [
   'src/own-paths/status',
   'src/own-paths/history',
   'src/proxy',
-  'src/health',
+  'src/servers',
   'src/identity/assertion',
   'src/identity',
   'src/request',

@@ -3,7 +3,6 @@ import { createMiddleware } from 'hono/factory';
 import { firstHeader, headerLines } from '../apimachinery/raw-headers.ts';
 import { parseRequestInfo } from '../apimachinery/request-info.ts';
 import { statusResponse } from '../apimachinery/status.ts';
-import type { ServerHealth } from '../health/server-health.ts';
 import { type AskOptions, askInCallersName, questionOf } from '../proxy/ask-in-callers-name.ts';
 import type { MixedVersionProxyOptions } from '../proxy/options.ts';
 import type { AdmittedRequest, HandlerEnvironment } from '../request/router.ts';
@@ -12,6 +11,7 @@ import { type Decision, localDecision } from '../routing/decision.ts';
 import { sha256Digest } from '../runtime/bytes.ts';
 import { type Logger, silentLogger } from '../runtime/logger.ts';
 import { withDeadline } from '../runtime/time.ts';
+import type { ServerHealth } from '../servers/server-health.ts';
 
 /** 401 for credentials that a server does not accept, 403 for callers who may not do what they ask, 503 where no server says. */
 export function onlyAuthorizedCallers(authorize: Authorize): MiddlewareHandler<HandlerEnvironment> {

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { mixedCluster } from '../../test/support/decision-rows.ts';
 import { testApp, userConnection } from '../../test/support/test-app.ts';
-import type { ProbeOutcome } from '../health/health-state.ts';
-import { ServerHealth } from '../health/server-health.ts';
 import type { Explanation } from '../proxy/explain.ts';
 import type { Destination } from '../request/destination.ts';
+import { ServerHealth } from '../servers/server-health.ts';
+import type { ProbeOutcome } from '../servers/server-state.ts';
 import { healthEndpoints, serversCheck } from './health.ts';
 import type { RouterStatus } from './status/status-schema.ts';
 

@@ -1,10 +1,10 @@
 import type { Context, MiddlewareHandler } from 'hono';
 import { Hono } from 'hono/tiny';
-import type { ServerHealth } from '../health/server-health.ts';
 import type { MixedVersionProxyOptions } from '../proxy/options.ts';
 import { rerouteMarkHeader } from '../request/headers.ts';
 import type { HandlerEnvironment } from '../request/router.ts';
 import { type Logger, silentLogger } from '../runtime/logger.ts';
+import type { ServerHealth } from '../servers/server-health.ts';
 import { lacksOwnServer, oldSnapshotWarnings, type RouterStatusOptions } from './status/router-status.ts';
 import type { EmbeddedSyncStatus } from './status/status-sources.ts';
 

@@ -1,6 +1,4 @@
 import type { RequestInfo } from '../apimachinery/request-info.ts';
-import { isKnownToOthers, isVerified, mayStillServe } from '../health/health-state.ts';
-import type { ServerHealth } from '../health/server-health.ts';
 import type { Destination } from '../request/destination.ts';
 import { hasVerifiedRerouteMark } from '../request/headers.ts';
 import { type InboundRequest, isRead, queryOf } from '../request/inbound.ts';
@@ -14,6 +12,8 @@ import {
 } from '../routing/decide.ts';
 import type { Decision, DecisionContext } from '../routing/decision.ts';
 import { goesElsewhere, isWrite, mayTip } from '../routing/preferred-version.ts';
+import type { ServerHealth } from '../servers/server-health.ts';
+import { isKnownToOthers, isVerified, mayStillServe } from '../servers/server-state.ts';
 import { buildRoutingTable, notReadIn } from '../snapshot/routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { confirmedWithin } from '../snapshot/routing-table/version-instants.ts';

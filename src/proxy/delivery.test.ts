@@ -6,9 +6,9 @@ import { recordingTransport } from '../../test/support/recording-transport.ts';
 import { snapshotOf } from '../../test/support/snapshot-builder.ts';
 import { testApp, userConnection } from '../../test/support/test-app.ts';
 import { allHeaders } from '../apimachinery/raw-headers.ts';
-import { isToBeVerified } from '../health/health-state.ts';
-import { ServerHealth } from '../health/server-health.ts';
 import { TransportError, type TransportErrorCode } from '../request/destination.ts';
+import { ServerHealth } from '../servers/server-health.ts';
+import { isToBeVerified } from '../servers/server-state.ts';
 
 const jobs = 'https://router.example/apis/batch/v1/namespaces/default/jobs';
 

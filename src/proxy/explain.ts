@@ -1,10 +1,10 @@
 import { parseRequestInfo, type RequestInfo } from '../apimachinery/request-info.ts';
 import { RequestInfoError, type RequestInfoErrorCode } from '../apimachinery/request-info-error.ts';
-import type { HealthStatus } from '../health/health-state.ts';
 import { queryOf } from '../request/inbound.ts';
 import { ownPathSpelling, ownPathsPrefix } from '../request/own-path-target.ts';
 import { decide } from '../routing/decide.ts';
 import type { Decision, DecisionContext, DecisionReason, DecisionStep } from '../routing/decision.ts';
+import type { HealthStatus } from '../servers/server-state.ts';
 import type { SnapshotApiService } from '../snapshot/format/schema.ts';
 import type { RoutingServer, RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { createDecider, gateIsOff, isLocalServerDown, tableOfKnownServers } from './decider.ts';

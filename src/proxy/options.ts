@@ -1,4 +1,3 @@
-import type { ServerHealth } from '../health/server-health.ts';
 import type { AssertionSigner } from '../identity/assertion/assertion-signer.ts';
 import type { Authenticator } from '../identity/authenticator.ts';
 import type { Destination } from '../request/destination.ts';
@@ -10,6 +9,7 @@ import { defaultPreferredVersion } from '../routing/preferred-version.ts';
 import { defaultLogger } from '../runtime/console-logger.ts';
 import type { Logger } from '../runtime/logger.ts';
 import { steadyNow } from '../runtime/time.ts';
+import type { ServerHealth } from '../servers/server-health.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { RetryBudget } from './other-servers.ts';
 import type { RequestGate } from './request-gate.ts';

@@ -1,11 +1,11 @@
 import { isLongRunning } from '../apimachinery/long-running.ts';
 import type { RequestInfo } from '../apimachinery/request-info.ts';
-import { mayStillServe } from '../health/health-state.ts';
-import type { MayBeAsked, ServerHealth } from '../health/server-health.ts';
 import type { Destination } from '../request/destination.ts';
 import type { OtherVersion } from '../request/inbound.ts';
 import type { VersionChoice } from '../routing/decision.ts';
 import { isOlder } from '../routing/preferred-version.ts';
+import type { MayBeAsked, ServerHealth } from '../servers/server-health.ts';
+import { mayStillServe } from '../servers/server-state.ts';
 import type { RoutingServer, RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 
 export interface Candidates {

@@ -1,7 +1,6 @@
 import { firstHeader } from '../apimachinery/raw-headers.ts';
 import type { RequestInfo } from '../apimachinery/request-info.ts';
 import { statusResponse } from '../apimachinery/status.ts';
-import { mayBeStarting } from '../health/health-state.ts';
 import type { Destination, TransportError } from '../request/destination.ts';
 import {
   type Again,
@@ -12,6 +11,7 @@ import {
 } from '../request/inbound.ts';
 import type { AdmittedRequest, Send } from '../request/router.ts';
 import { type Outcome, ownResponse, type Refusal } from '../request/transport.ts';
+import { mayBeStarting } from '../servers/server-state.ts';
 import type { RoutingServer } from '../snapshot/routing-table/routing-table.ts';
 import type { Decider } from './decider.ts';
 import { isServedBySnapshot, reasonOf, toldToPeer } from './judge-response.ts';

@@ -9,10 +9,10 @@ import {
   testApp,
   userConnection,
 } from '../../test/support/test-app.ts';
-import type { ProbeOutcome } from '../health/health-state.ts';
-import { ServerHealth } from '../health/server-health.ts';
 import { TransportError } from '../request/destination.ts';
 import { inboundFromRequest } from '../request/inbound.ts';
+import { ServerHealth } from '../servers/server-health.ts';
+import type { ProbeOutcome } from '../servers/server-state.ts';
 import { shuttingDownStatus } from './judge-response.ts';
 import { ServerLoad } from './server-choice.ts';
 

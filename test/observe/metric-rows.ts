@@ -1,12 +1,12 @@
 import { after } from 'node:test';
 import { parseRequestInfo } from '../../src/apimachinery/request-info.ts';
-import type { ServerHealthReport } from '../../src/health/server-health.ts';
 import { memoryForOthers } from '../../src/node/exchange/serving-limits.ts';
 import { RouterMetrics } from '../../src/node/metrics/router-metrics.ts';
 import { type EmbeddedSyncStatus, kubeApiServerManifest } from '../../src/own-paths/status/status-sources.ts';
 import { type Destination, TransportError } from '../../src/request/destination.ts';
 import { type InboundRequest, RequestRecord } from '../../src/request/inbound.ts';
 import type { Decision, DecisionReason } from '../../src/routing/decision.ts';
+import type { ServerHealthReport } from '../../src/servers/server-health.ts';
 import type { RefusedAddress } from '../../src/snapshot/receiving/refused-addresses.ts';
 import { buildRoutingTable } from '../../src/snapshot/routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../../src/snapshot/routing-table/routing-table.ts';

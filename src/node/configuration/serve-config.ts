@@ -1,7 +1,7 @@
-import type { ServerHealthOptions } from '../../health/server-health.ts';
 import type { AssertionKeySet } from '../../identity/assertion/assertion-keys.ts';
 import type { FoundSetting } from '../../own-paths/status/status-sources.ts';
 import type { IdentityHeaderNames } from '../../request/headers.ts';
+import type { ServerHealthOptions } from '../../servers/server-health.ts';
 import type { AdvertisedBy } from '../../snapshot/addresses/addresses.ts';
 import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';
 import type { RouterSettings } from './router-settings.ts';

@@ -1,12 +1,12 @@
 import type { OnReadOpts } from 'node:net';
 import { Readable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
-import type { ConnectionEnd } from '../../health/connection-closer.ts';
 import { Http2Pool, type Http2PoolOptions } from '../../http2/client/http2-pool.ts';
 import { defaultHttp2ServerLimits } from '../../http2/server/server-session.ts';
 import { type Destination, leadsTo, TransportError } from '../../request/destination.ts';
 import { type InboundRequest, isRead } from '../../request/inbound.ts';
 import type { OnResponseHead, OutboundRequest, SendResult, Transport } from '../../request/transport.ts';
+import type { ConnectionEnd } from '../../servers/connection-closer.ts';
 import { Deadlines } from '../exchange/deadlines.ts';
 import { NodeInboundRequest } from '../exchange/node-inbound.ts';
 import { LongRunningResponse, type OpenStreams } from '../exchange/open-streams.ts';

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import type { HealthObserver, ServerHealthReport } from '../../health/server-health.ts';
 import type { Relief } from '../../http2/sockets/held-bytes.ts';
 import type { HealthEndpoint } from '../../own-paths/health.ts';
 import type { MetricsSource } from '../../own-paths/metrics-endpoints.ts';
@@ -11,6 +10,7 @@ import {
 import type { LoadKind } from '../../proxy/server-choice.ts';
 import type { Destination, TransportError } from '../../request/destination.ts';
 import type { RequestObserver } from '../../request/inbound.ts';
+import type { HealthObserver, ServerHealthReport } from '../../servers/server-health.ts';
 import type { Snapshot } from '../../snapshot/format/schema.ts';
 import type { PushResult } from '../../snapshot/receiving/receiver.ts';
 import type { RefusedAddress } from '../../snapshot/receiving/refused-addresses.ts';

@@ -1,14 +1,14 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type ConnectionEnd, connectionCloser } from '../../health/connection-closer.ts';
-import { HealthMonitor } from '../../health/health-monitor.ts';
-import { isToBeVerified, type ProbeOutcome } from '../../health/health-state.ts';
-import { ServerHealth } from '../../health/server-health.ts';
 import type { OutboundOptions } from '../../proxy/outbound.ts';
 import { createProbe, isAsTheSnapshotSays, type ProbeOptions, type ServerWord } from '../../proxy/probe.ts';
 import { peerDestination } from '../../proxy/server-choice.ts';
 import type { Destination } from '../../request/destination.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import { systemClock } from '../../runtime/time.ts';
+import { type ConnectionEnd, connectionCloser } from '../../servers/connection-closer.ts';
+import { HealthMonitor } from '../../servers/health-monitor.ts';
+import { ServerHealth } from '../../servers/server-health.ts';
+import { isToBeVerified, type ProbeOutcome } from '../../servers/server-state.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import type { HealthConfig } from '../configuration/serve-config.ts';
 

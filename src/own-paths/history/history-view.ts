@@ -1,8 +1,8 @@
 import { compareCountedVersions, compareServerVersions } from '../../apimachinery/server-version.ts';
-import type { HealthChange } from '../../health/server-health.ts';
 import { serversOf } from '../../routing/decide.ts';
 import type { DecisionReason } from '../../routing/decision.ts';
 import { compareNames } from '../../runtime/compare-names.ts';
+import type { HealthChange } from '../../servers/server-health.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { keptMinutes, type Minute, type MinuteRing, minuteNumber, type ServerMinute } from './minute-ring.ts';
 import type { PartialUse, ResourceUse } from './partial-use.ts';

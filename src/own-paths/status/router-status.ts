@@ -1,6 +1,5 @@
 import { parseStorageVersionName } from '../../apimachinery/group-version.ts';
 import { compareServerVersions, minorVersion } from '../../apimachinery/server-version.ts';
-import type { ServerHealthReport } from '../../health/server-health.ts';
 import type { MixedVersionProxyOptions, RouterParts } from '../../proxy/options.ts';
 import type { PreferredVersion } from '../../routing/decision.ts';
 import {
@@ -9,6 +8,7 @@ import {
   preferredMinor,
 } from '../../routing/preferred-version.ts';
 import { durationText } from '../../runtime/duration-text.ts';
+import type { ServerHealthReport } from '../../servers/server-health.ts';
 import type { RefusedPush, SnapshotConcern } from '../../snapshot/receiving/receiver.ts';
 import { isOld, type RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { comparePreference } from '../../snapshot/routing-table/served-by.ts';

@@ -1,9 +1,9 @@
 import type { StatusPageSources } from '../../../src/dashboard/status-page.ts';
 import { explanationText } from '../../../src/dashboard/wording/explanation-text.ts';
-import type { HealthStatus } from '../../../src/health/health-state.ts';
 import type { HistoryView } from '../../../src/own-paths/history/history-view.ts';
 import type { RouterStatus } from '../../../src/own-paths/status/status-schema.ts';
 import type { Explanation } from '../../../src/proxy/explain.ts';
+import type { HealthStatus } from '../../../src/servers/server-state.ts';
 import type { SnapshotServer } from '../../../src/snapshot/format/schema.ts';
 import { listedServer, statusView } from '../../support/status-view.ts';
 

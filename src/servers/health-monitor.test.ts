@@ -3,8 +3,8 @@ import { type TestContext, test } from 'node:test';
 import { manualClock, settle } from '../../test/support/manual-clock.ts';
 import type { Destination } from '../request/destination.ts';
 import { HealthMonitor } from './health-monitor.ts';
-import type { ProbeOutcome } from './health-state.ts';
 import { ServerHealth } from './server-health.ts';
+import type { ProbeOutcome } from './server-state.ts';
 
 const interval = 5_000;
 /** A server that is in doubt is probed five times as often. */

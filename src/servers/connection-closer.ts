@@ -1,5 +1,5 @@
-import type { UnhealthyCause } from './health-state.ts';
 import type { HealthChange, ServerHealth } from './server-health.ts';
+import type { UnhealthyCause } from './server-state.ts';
 
 export type ConnectionEnd =
   /** Cut: nothing comes from it any more, and a watch would wait for ever. */

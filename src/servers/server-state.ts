@@ -48,7 +48,7 @@ interface LostConnection {
 }
 
 /** What is known of one server. Immutable; times are milliseconds of a clock that only rises. */
-export interface HealthState {
+export interface ServerState {
   readonly status: HealthStatus;
   /** Why it is unhealthy, by the last failure; `undefined` otherwise. */
   readonly cause: UnhealthyCause | undefined;
@@ -67,7 +67,7 @@ export interface HealthState {
   readonly isHeard?: boolean;
 }
 
-export function initialHealth(now: number): HealthState {
+export function initialHealth(now: number): ServerState {
   return {
     status: 'unknown',
     cause: undefined,
@@ -83,11 +83,11 @@ export function initialHealth(now: number): HealthState {
  * keeps one down that has passed `rise` probes in a row.
  */
 export function nextHealth(
-  state: HealthState,
+  state: ServerState,
   signal: HealthSignal,
   thresholds: HealthThresholds,
   now: number,
-): HealthState {
+): ServerState {
   const heard = isBeforeItsRoles(state, signal, now) ? 'not-ready' : signal;
   if (heard === 'changed') {
     // The first word of all: what the snapshot says may be from long before this router was started.
@@ -128,7 +128,7 @@ export function nextHealth(
  * It was started and has not read its RBAC rules yet (`LostConnection`). A router may have been started with it (the node,
  * or a kubelet that replaces its static pods), and has nothing of before to go by.
  */
-function isBeforeItsRoles(state: HealthState, signal: HealthSignal, now: number): boolean {
+function isBeforeItsRoles(state: ServerState, signal: HealthSignal, now: number): boolean {
   if (signal === 'refusing' && state.hasShownReadiness !== true) {
     return state.lost === undefined ? state.status === 'unknown' : now - state.lost.at < startDuration;
   }
@@ -140,7 +140,7 @@ function isBeforeItsRoles(state: HealthState, signal: HealthSignal, now: number)
 }
 
 /** @param isRefused nothing takes connections there */
-export function afterLostConnection(state: HealthState, now: number, isRefused = false): HealthState {
+export function afterLostConnection(state: ServerState, now: number, isRefused = false): ServerState {
   const { since = now, missing, isGone = false } = state.lost ?? {};
   // One that is lost once more after it was ready has ended, or has not: a probe says which.
   const lost: LostConnection = {
@@ -155,7 +155,7 @@ export function afterLostConnection(state: HealthState, now: number, isRefused =
   return { ...state, lost };
 }
 
-export function afterChangeOfHands(state: HealthState, now: number): HealthState {
+export function afterChangeOfHands(state: ServerState, now: number): ServerState {
   const { since = now } = state.lost ?? {};
   const lost: LostConnection = {
     ...state.lost,
@@ -169,28 +169,28 @@ export function afterChangeOfHands(state: HealthState, now: number): HealthState
   return { ...state, lost };
 }
 
-export function afterReading(state: HealthState): HealthState {
+export function afterReading(state: ServerState): ServerState {
   return state.lost?.missing === 'served-set' ? { ...state, lost: undefined, isVerified: true } : state;
 }
 
-export function whileProbed(state: HealthState, now: number): HealthState {
+export function whileProbed(state: ServerState, now: number): ServerState {
   const { lost } = state;
   return lost === undefined ? state : { ...state, lost: { ...lost, probing: true, askedAt: now } };
 }
 
 /** What a probe has found that began before the connection was lost is said of the process of before. */
-function withoutDoubt(state: HealthState): HealthState {
+function withoutDoubt(state: ServerState): ServerState {
   if (state.lost === undefined && state.suspected !== true) return state;
   const lost = state.lost?.probing === false ? state.lost : undefined;
   return { ...state, lost, suspected: undefined };
 }
 
 function afterFailedProbe(
-  state: HealthState,
+  state: ServerState,
   heard: HealthSignal,
   signal: HealthSignal,
   now: number,
-): HealthState {
+): ServerState {
   // Who broke off and then says that it is not ready was restarted in the meantime.
   const isRestarted = (state.suspected === true && heard === 'not-ready') || signal === 'refusing';
   const lost: LostConnection | undefined =
@@ -221,7 +221,7 @@ const startDuration = 60_000;
  * used all the same: its `/readyz` may be wrong, and the sync job may be down.
  */
 export function missingKnowledge(
-  { lost, hasShownReadiness }: HealthState,
+  { lost, hasShownReadiness }: ServerState,
   now: number,
 ): MissingKnowledge | undefined {
   if (lost === undefined || now - lost.at >= startDuration) return undefined;
@@ -230,18 +230,18 @@ export function missingKnowledge(
 }
 
 /** Milliseconds until `missingKnowledge` changes by itself. */
-export function missingFor({ lost }: HealthState, now: number): number {
+export function missingFor({ lost }: ServerState, now: number): number {
   if (lost?.missing === undefined) return Number.POSITIVE_INFINITY;
   const ends = [startOf(lost), lost.at].map((time) => time + startDuration - now);
   return Math.min(...ends.filter((left) => left > 0));
 }
 
-export function isVerified({ isVerified }: HealthState): boolean {
+export function isVerified({ isVerified }: ServerState): boolean {
   return isVerified === true;
 }
 
 /** It may have been upgraded while it was away, or while this router was. */
-export function isToBeVerified({ lost, isVerified }: HealthState): boolean {
+export function isToBeVerified({ lost, isVerified }: ServerState): boolean {
   return lost !== undefined || isVerified !== true;
 }
 
@@ -254,7 +254,7 @@ const goneServesFor = 2_000;
  * Whether another router may still send to it, or have something carried out there. Each learns by itself that a server is
  * slow or not ready, some seconds apart.
  */
-export function mayStillServe({ status, since, lost }: HealthState, now: number): boolean {
+export function mayStillServe({ status, since, lost }: ServerState, now: number): boolean {
   if (lost !== undefined) return now - lost.since < (lost.isGone === true ? goneServesFor : stillServesFor);
   return status !== 'unhealthy' || now - since < stillServesFor;
 }
@@ -269,7 +269,7 @@ const behindFor = 15_000;
  * Whether another router may let the version of a server count that this one does not know: another process runs it, and it
  * has not been known for some seconds that it is not ready.
  */
-export function isKnownToOthers({ lost }: HealthState, now: number): boolean {
+export function isKnownToOthers({ lost }: ServerState, now: number): boolean {
   if (lost === undefined || (lost.missing !== 'served-set' && lost.changedHandsAt === undefined))
     return false;
   const { notReadyAt = lost.since, changedHandsAt = Number.NEGATIVE_INFINITY } = lost;
@@ -278,7 +278,7 @@ export function isKnownToOthers({ lost }: HealthState, now: number): boolean {
 }
 
 /** Whether it may serve in a moment what nobody is known to serve: it was lost or not ready a short while ago. */
-export function mayBeStarting(state: HealthState, now: number): boolean {
+export function mayBeStarting(state: ServerState, now: number): boolean {
   const { status, cause, since } = state;
   const missing = missingKnowledge(state, now);
   if (missing !== undefined && missing !== 'down') return true;
@@ -286,7 +286,7 @@ export function mayBeStarting(state: HealthState, now: number): boolean {
 }
 
 /** Whether it was lost a short while ago, or another process runs it since then: it may be ready any moment. */
-export function isLostLately({ lost }: HealthState, now: number): boolean {
+export function isLostLately({ lost }: ServerState, now: number): boolean {
   return lost !== undefined && now - startOf(lost) < startDuration;
 }
 
@@ -294,7 +294,7 @@ function startOf({ since, changedHandsAt = since }: LostConnection): number {
   return changedHandsAt;
 }
 
-function afterSuccess(state: HealthState, { rise }: HealthThresholds, now: number): HealthState {
+function afterSuccess(state: ServerState, { rise }: HealthThresholds, now: number): ServerState {
   const successes = state.successes + 1;
   const better = { ...state, successes, failures: 0, missedConnections: 0 };
   if (state.status === 'healthy') return better;
@@ -309,12 +309,12 @@ function afterSuccess(state: HealthState, { rise }: HealthThresholds, now: numbe
  * says that a server is not to be used: a kube-apiserver that shuts down responds for a while
  * (`--shutdown-delay-duration`).
  */
-export function healthAfterResponse(state: HealthState): HealthState {
+export function healthAfterResponse(state: ServerState): ServerState {
   return state.missedConnections === 0 ? state : { ...state, missedConnections: 0 };
 }
 
 /** The next probe decides something, and should come sooner. */
-export function isInDoubt(state: HealthState, _now: number, { rise }: HealthThresholds): boolean {
+export function isInDoubt(state: ServerState, _now: number, { rise }: HealthThresholds): boolean {
   return (
     state.lost !== undefined ||
     state.status === 'unhealthy' ||

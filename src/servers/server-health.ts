@@ -4,7 +4,6 @@ import {
   afterLostConnection,
   afterReading,
   type HealthSignal,
-  type HealthState,
   type HealthStatus,
   type HealthThresholds,
   healthAfterResponse,
@@ -13,9 +12,10 @@ import {
   missingKnowledge,
   nextHealth,
   type ProbeOutcome,
+  type ServerState,
   type UnhealthyCause,
   whileProbed,
-} from './health-state.ts';
+} from './server-state.ts';
 
 export interface ServerHealthOptions extends HealthThresholds {
   readonly monotonic?: () => number;
@@ -56,7 +56,7 @@ export interface HealthObserver {
 }
 
 export class ServerHealth {
-  readonly #states = new Map<string, HealthState>();
+  readonly #states = new Map<string, ServerState>();
   readonly #observers = new Set<HealthObserver>();
   /** Of those that are followed; a server that is never probed could never say that it is ready. */
   readonly #probed = new Set<string>();
@@ -159,7 +159,7 @@ export class ServerHealth {
   }
 
   /** Whether something holds of it by `health-state.ts`; nothing does of one that is not followed. */
-  is(id: string, holds: (state: HealthState, now: number, thresholds: HealthThresholds) => boolean): boolean {
+  is(id: string, holds: (state: ServerState, now: number, thresholds: HealthThresholds) => boolean): boolean {
     const state = this.#states.get(id);
     return state !== undefined && holds(state, this.#monotonic(), this.#options);
   }
@@ -237,13 +237,13 @@ export class ServerHealth {
   }
 
   /** @returns the state before; `undefined` for a server that is not followed */
-  #change(id: string, next: (state: HealthState, now: number) => HealthState): HealthState | undefined {
+  #change(id: string, next: (state: ServerState, now: number) => ServerState): ServerState | undefined {
     const before = this.#states.get(id);
     if (before !== undefined) this.#set(id, before, next(before, this.#monotonic()));
     return before;
   }
 
-  #set(id: string, before: HealthState | undefined, state: HealthState): void {
+  #set(id: string, before: ServerState | undefined, state: ServerState): void {
     if (before?.lost !== state.lost) this.#notKnownUntil = undefined;
     if (before?.isVerified !== state.isVerified) this.#notKnown = new Map(this.#notKnown);
     this.#states.set(id, state);

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { connectionCloser } from './connection-closer.ts';
-import type { ProbeOutcome } from './health-state.ts';
 import { ServerHealth } from './server-health.ts';
+import type { ProbeOutcome } from './server-state.ts';
 
 function closing(...ids: string[]) {
   const health = new ServerHealth({ rise: 1, fall: 2 });

@@ -6,7 +6,6 @@ import {
   afterLostConnection,
   afterReading,
   type HealthSignal,
-  type HealthState,
   healthAfterResponse,
   initialHealth,
   isInDoubt,
@@ -15,13 +14,14 @@ import {
   isVerified,
   missingKnowledge,
   nextHealth,
+  type ServerState,
   whileProbed,
-} from './health-state.ts';
+} from './server-state.ts';
 
 const thresholds = { rise: 2, fall: 3 };
 
 /** The state after `signals`, one each second. */
-function after(signals: readonly HealthSignal[], from: HealthState = initialHealth(0)): HealthState {
+function after(signals: readonly HealthSignal[], from: ServerState = initialHealth(0)): ServerState {
   return signals.reduce((state, signal, index) => nextHealth(state, signal, thresholds, index + 1), from);
 }
 
@@ -108,7 +108,7 @@ describe('the health of a server', () => {
 describe('a server whose connection was refused or broke', () => {
   const healthy = after(['ready', 'ready']);
   const lost = afterLostConnection(healthy, 10);
-  const probed = (state: HealthState, signal: HealthSignal, now = 20): HealthState =>
+  const probed = (state: ServerState, signal: HealthSignal, now = 20): ServerState =>
     nextHealth(whileProbed(state, now), signal, thresholds, now);
 
   test('is back when a probe that began since then succeeds, and keeps its status meanwhile', () => {
@@ -241,7 +241,7 @@ describe('a server whose connection was refused or broke', () => {
   });
 
   test('is noticed too when it says GOAWAY, or does not respond, and then that it is not ready', () => {
-    const suspected: HealthState = { ...healthy, suspected: true };
+    const suspected: ServerState = { ...healthy, suspected: true };
     assert.equal(missingKnowledge(probed(suspected, 'not-ready'), 20), 'readiness');
     assert.equal(probed(suspected, 'ready').lost, undefined);
     assert.equal(probed(healthy, 'not-ready').lost, undefined, 'nothing has broken off');

@@ -1,7 +1,7 @@
 import type { Destination } from '../request/destination.ts';
 import type { Clock } from '../runtime/time.ts';
-import { isInDoubt, isLostLately, type ProbeOutcome } from './health-state.ts';
 import type { ServerHealth } from './server-health.ts';
+import { isInDoubt, isLostLately, type ProbeOutcome } from './server-state.ts';
 
 interface HealthMonitorOptions {
   readonly health: ServerHealth;
