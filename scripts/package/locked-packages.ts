@@ -17,11 +17,14 @@ interface LockedPackage {
 
 /**
  * The lock file of the product alone: without tools and the demo's dependencies. Without the registry that a package
- * came from: whoever installs it uses their own, and `integrity` tells whether that has the same. Pure.
+ * came from: whoever installs it uses their own, and `integrity` tells whether that has the same. Peers are the installing
+ * program's. Pure.
  */
 export function productLock({ packages, ...fields }: LockFile, manifest: PackageManifest) {
+  const { dependencies, peerDependencies = {} } = manifest;
   const needed: Record<string, LockedPackage> = {};
   const visit = (from: string, name: string): void => {
+    if (name in peerDependencies) return;
     const path = pathOf(packages, from, name);
     const entry = path === undefined ? undefined : packages[path];
     if (path === undefined || entry === undefined || needed[path] !== undefined) return;
@@ -29,7 +32,7 @@ export function productLock({ packages, ...fields }: LockFile, manifest: Package
     needed[path] = kept;
     for (const each of installedWith(entry)) visit(path, each);
   };
-  for (const name of Object.keys(manifest.dependencies)) visit('', name);
+  for (const name of Object.keys(dependencies)) visit('', name);
   const paths = Object.entries(needed).sort(([one], [other]) => (one < other ? -1 : 1));
   return { ...fields, packages: { '': manifest, ...Object.fromEntries(paths) } };
 }

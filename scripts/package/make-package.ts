@@ -1,6 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { bundleWorker } from '../worker/bundle-worker.ts';
 import { bundleCommand } from './bundle-command.ts';
 import { type LockFile, productLock } from './locked-packages.ts';
 import { type PackageManifest, publishedManifest } from './published-manifest.ts';
@@ -9,8 +10,12 @@ import { publishedPage } from './published-page.ts';
 /** The root of the repository. */
 export const root = resolve(import.meta.dirname, '../..');
 
-/** Beside what `files` in package.json names, as npm itself would add them. */
-const pages = ['README.md', 'CHANGELOG.md', 'LICENSE'];
+/** Beside what `files` in package.json names, as npm itself would add them; its README is for programs, the checkout's for operators. */
+const pages = {
+  'README.md': 'scripts/package/package-readme.md',
+  'CHANGELOG.md': 'CHANGELOG.md',
+  LICENSE: 'LICENSE',
+};
 
 export interface MadePackage {
   /** The package, unpacked. */
@@ -29,16 +34,23 @@ export async function makePackage(out: string): Promise<MadePackage> {
   // The command is the bundle; nothing that the package exports imports its parts.
   rmSync(join(dist, 'src/cli'), { recursive: true });
   await bundleCommand(dist);
+  await writeWorker(join(dist, 'worker'));
   cpSync(join(root, 'bin'), join(directory, 'bin'), { recursive: true });
   const manifest = publishedManifest(readRootJson('package.json') as PackageManifest);
   const origin = { repository: manifest.repository?.url, commit: manifest.gitHead };
-  for (const page of pages) {
-    writeFileSync(join(directory, page), publishedPage(readFileSync(join(root, page), 'utf8'), origin));
+  for (const [name, path] of Object.entries(pages)) {
+    writeFileSync(join(directory, name), publishedPage(readFileSync(join(root, path), 'utf8'), origin));
   }
   // Without it npm takes the newest of what dependencies depend on, on control-plane nodes and as root.
   const lock = productLock(readRootJson('package-lock.json') as LockFile, manifest);
   writeJson(join(directory, 'npm-shrinkwrap.json'), lock);
   return { directory, tarball: pack(directory, manifest, out), manifest };
+}
+
+/** The Worker in pieces, as `wrangler` uploads them: a bundler would make one module of them, all of which a start compiles. */
+async function writeWorker(directory: string): Promise<void> {
+  mkdirSync(directory);
+  for (const { name, contents } of await bundleWorker()) writeFileSync(join(directory, name), contents);
 }
 
 function readRootJson(path: string): unknown {

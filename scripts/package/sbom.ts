@@ -10,7 +10,10 @@ import { type PackageManifest, publishedManifest } from './published-manifest.ts
 // `npm sbom --omit=dev` leaves out what a tool depends on as well (npm 11), so it is given the product alone.
 const format = process.argv[2] ?? 'cyclonedx';
 const read = (path: string): unknown => JSON.parse(readFileSync(join(root, path), 'utf8'));
-const manifest = publishedManifest(read('package.json') as PackageManifest);
+const published = publishedManifest(read('package.json') as PackageManifest);
+// The command has its peers with it.
+const { dependencies } = read('package.json') as PackageManifest;
+const manifest = { ...published, dependencies, peerDependencies: {} };
 const lock = productLock(read('package-lock.json') as LockFile, manifest);
 
 const temporary = mkdtempSync(join(tmpdir(), 'sbom-'));

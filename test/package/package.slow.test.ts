@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { execFileSync, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
   existsSync,
@@ -22,6 +22,7 @@ import { freePort } from '../../scripts/harness/free-port.ts';
 import { waitUntil } from '../../scripts/harness/wait-until.ts';
 import { type MadePackage, makePackage, root } from '../../scripts/package/make-package.ts';
 import { askOverHttps } from '../../src/node/destinations/https-client.ts';
+import { unpack } from './unpack.ts';
 
 const tool = (path: string) => join(root, 'node_modules', path);
 
@@ -37,7 +38,8 @@ describe('the published package', () => {
     unpack(made.tarball, join(modules, made.manifest.name));
     // Only what it declares, so that a dependency that it lacks is not found here either; and Node's types, which
     // whoever uses `./node` has.
-    for (const name of [...Object.keys(made.manifest.dependencies), '@types/node']) {
+    const { dependencies, peerDependencies = {} } = made.manifest;
+    for (const name of [...Object.keys(dependencies), ...Object.keys(peerDependencies), '@types/node']) {
       mkdirSync(dirname(join(modules, name)), { recursive: true });
       symlinkSync(tool(name), join(modules, name));
     }
@@ -76,6 +78,16 @@ describe('the published package', () => {
     for (const [path, { integrity, dev }] of Object.entries(packages)) {
       if (path !== '') assert.deepEqual([typeof integrity, dev], ['string', undefined], path);
     }
+  });
+
+  test('names as peers what its types show of others, so that a program has one of each, and pins no other', () => {
+    assert.deepEqual(Object.keys(made.manifest.peerDependencies ?? {}), ['hono', 'jose']);
+    const lock = readFileSync(
+      join(consumer, 'node_modules', made.manifest.name, 'npm-shrinkwrap.json'),
+      'utf8',
+    );
+    const { packages } = JSON.parse(lock) as { readonly packages: Readonly<Record<string, unknown>> };
+    for (const peer of ['hono', 'jose']) assert.equal(`node_modules/${peer}` in packages, false, peer);
   });
 
   test('has an exports map that publint finds nothing wrong with', () => {
@@ -165,18 +177,13 @@ describe('the published package', () => {
   }
 });
 
-function unpack(tarball: string, directory: string): void {
-  mkdirSync(directory, { recursive: true });
-  execFileSync('tar', ['-xzf', tarball, '--strip-components=1', '-C', directory]);
-}
-
 /** Uses every entry point, as somebody would who depends on the package. */
 const program = `
 import { type Transport, TransportError, createApp, parseRequestInfo } from 'mixed-version-proxy';
 import { startRouter } from 'mixed-version-proxy/node';
 import { runSync, snapshotFromFolder, syncOnce } from 'mixed-version-proxy/sync';
 import worker, { SnapshotObject } from 'mixed-version-proxy/worker';
-import { createMemorySnapshotStore, createAddressPolicy, SnapshotReceiver } from 'mixed-version-proxy';
+import { createAddressPolicy, SnapshotReceiver } from 'mixed-version-proxy';
 
 const { verb, resource } = parseRequestInfo('GET', '/apis/batch/v1/jobs');
 const nothingThere: Transport = {
@@ -184,6 +191,7 @@ const nothingThere: Transport = {
     throw new TransportError('ConnectFailed', 'nothing listens', { mayHaveBeenProcessed: false });
   },
 };
+const quiet = () => {};
 const app = createApp({
   local: {
     kind: 'local',
@@ -195,9 +203,9 @@ const app = createApp({
   routingTable: new SnapshotReceiver({
     keys: () => new Map(),
     addressPolicy: createAddressPolicy({}),
-    store: createMemorySnapshotStore(),
   }),
   transport: nothingThere,
+  logger: { debug: quiet, info: quiet, warn: quiet, error: quiet },
 });
 const { status } = await app.fetch(new Request('https://router.example/apis/batch/v1/jobs'));
 const loaded = [startRouter, runSync, snapshotFromFolder, syncOnce, worker.fetch].map((each) => typeof each).join(' ');

@@ -15,9 +15,7 @@ import { clientAddress } from './client-address.ts';
 const mostKept = 64 * 1024;
 
 /** The runtime's `request.cf`: an object on Cloudflare; on self-hosted workerd, as its operator configured. */
-export interface PlatformRequest extends Request {
-  readonly cf?: unknown;
-}
+export type PlatformRequest = Request & { readonly cf?: unknown };
 
 export class WorkerInboundRequest implements InboundRequest {
   readonly method: string;
