@@ -42,6 +42,7 @@ test('an address given to a router is what peers dial, for as long as its operat
   const options = {
     ...cluster.credentials,
     servers: [],
+    peers: { allowLoopback: true },
     kubernetes: { kubeconfig: await cluster.kubeconfig(a) },
     routers: [{ url: routerA.origin }, { url: routerB.origin }],
     timing: { interval: 50 },

@@ -198,6 +198,44 @@ test('a --peer-ca-file of another CA is one warning, which names the flag, and n
   assert.notEqual(seen.embeddedSync?.lastReadAt, null);
 });
 
+test('a router whose kubeconfig names a file that is not there yet reads the cluster once it is', async (context) => {
+  const cluster = await syncCluster(context);
+  const a = await cluster.startServer({ version: '1.26', name: 'cp-a' });
+  const kubeconfig = await cluster.kubeconfig(a);
+  const late = join(cluster.directory, 'late-ca.crt');
+  const text = await readFile(kubeconfig, 'utf8');
+  await writeFile(
+    kubeconfig,
+    text.replace(/certificate-authority-data: .*(?:\n\s+\S{60,})*/, `certificate-authority: ${late}`),
+  );
+  const flags = { 'snapshot-keys': undefined, kubeconfig: [kubeconfig] };
+  const router = await cluster.startRouter(a, flags, (config) => ({ ...config, peerCa: undefined }));
+  const client = askRouter(context, router.origin, cluster);
+  await eventuallyReturns(client.status, ({ warnings }) =>
+    warnings.some((warning) => /^the cluster cannot be read: .*late-ca\.crt/.test(warning)),
+  );
+  await writeFile(late, await readFile(cluster.certificates.clusterCa, 'utf8'));
+  const { warnings } = await eventuallyReturns(client.status, ({ servers }) => servers.length === 1);
+  assert.deepEqual(warnings, []);
+});
+
+test('when the certificate of the kubeconfig expires is in the metrics', async (context) => {
+  const cluster = await syncCluster(context);
+  const a = await cluster.startServer({ version: '1.26', name: 'cp-a' });
+  const kubeconfig = await cluster.kubeconfig(a);
+  const flags = { kubeconfig: [kubeconfig], 'snapshot-keys': undefined };
+  const router = await startRouterProcess(context, cluster, a, flags);
+  const client = askRouter(context, `https://127.0.0.1:${router.port}`, cluster);
+  const labels = { flag: '--kubeconfig', path: kubeconfig };
+  const name = 'mixed_version_proxy_certificate_expiration_timestamp_seconds';
+  const value = await eventuallyReturns(
+    async () => sampleValue(parseScrape(await client.metrics()), name, labels) ?? null,
+    (seen) => seen !== null,
+  );
+  const { validToDate } = new X509Certificate(await readFile(cluster.certificates.sync.certificate, 'utf8'));
+  assert.equal(value, validToDate.getTime() / 1000);
+});
+
 test('nothing can be pushed to a router that reads the cluster itself, whoever signed it', async (context) => {
   const cluster = await syncCluster(context);
   const a = await cluster.startServer({ version: '1.26', name: 'cp-a' });

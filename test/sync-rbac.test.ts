@@ -99,6 +99,7 @@ test('the manifest allows every request of the sync job, and nothing that it doe
   const { loop, stop } = await startSync(context, {
     ...cluster.credentials,
     servers: [],
+    peers: { allowLoopback: true },
     kubernetes: { kubeconfig: await cluster.kubeconfig(newer) },
     routers: [{ url: router.origin }],
   });

@@ -105,6 +105,7 @@ async function withSyncJob({ path, ...plane }: ControlPlane, reading: ClusterRea
       commandModule,
       'sync',
       `--kubeconfig=${reading.kubeconfig}`,
+      '--allow-loopback-peers',
       `--out=${path('measured-snapshot.json')}`,
       '--unsigned',
       '--health-port=0',

@@ -71,7 +71,13 @@ async function measure(
   const client = ownPathsClient(origin, cluster.credentials);
   const syncing = isPushed
     ? runSync(
-        { ...cluster.credentials, servers: [], kubernetes: { kubeconfig }, routers: [{ url: origin }] },
+        {
+          ...cluster.credentials,
+          servers: [],
+          peers: { allowLoopback: true },
+          kubernetes: { kubeconfig },
+          routers: [{ url: origin }],
+        },
         stop.signal,
       )
     : undefined;

@@ -125,7 +125,12 @@ async function syncOptions(
   };
   return values.source === 'listed'
     ? { ...common, servers: servers.map(({ serverId, url }) => ({ id: serverId, url })) }
-    : { ...common, servers: [], kubernetes: { kubeconfig: await cluster.kubeconfig(newest) } };
+    : {
+        ...common,
+        servers: [],
+        peers: { allowLoopback: true },
+        kubernetes: { kubeconfig: await cluster.kubeconfig(newest) },
+      };
 }
 
 /** In turn: a group version goes and comes back; a server goes and comes back. */

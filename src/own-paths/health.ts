@@ -5,6 +5,7 @@ import { rerouteMarkHeader } from '../request/headers.ts';
 import type { HandlerEnvironment } from '../request/router.ts';
 import { type Logger, silentLogger } from '../runtime/logger.ts';
 import type { ServerHealth } from '../servers/server-health.ts';
+import { refusedAddressesBrief } from '../snapshot/receiving/refused-addresses.ts';
 import { lacksOwnServer, oldSnapshotWarnings, type RouterStatusOptions } from './status/router-status.ts';
 import type { EmbeddedSyncStatus } from './status/status-sources.ts';
 
@@ -148,6 +149,8 @@ function snapshotCheck(options: RouterHealthOptions): HealthCheck {
       if (!enabled || table === undefined) return undefined;
       const warnings = oldSnapshotWarnings(table, clock(), embeddedSync !== undefined);
       warnings.push(...(routingTable.concerns?.() ?? []).map(({ brief }) => brief));
+      const refused = embeddedSync?.().refusedAddresses.length ?? 0;
+      if (refused > 0) warnings.push(refusedAddressesBrief(refused));
       if (lacksOwnServer(table, options.local?.id)) {
         warnings.push(
           'the snapshot has no server with the ID of the local one: the status names those it has',

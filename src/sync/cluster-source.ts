@@ -1,10 +1,13 @@
 import { type Clock, parseRfc3339 } from '../runtime/time.ts';
+import { parseHostPort } from '../snapshot/addresses/addresses.ts';
 import type { ServedSet, Snapshot } from '../snapshot/format/schema.ts';
+import { type RefusedAddress, refusedAddressText } from '../snapshot/receiving/refused-addresses.ts';
 import { type FoundServer, nextClusterState } from './cluster-state.ts';
 import {
   apiEndpointsPath,
   createEndpointNames,
   type EndpointNamesOptions,
+  endpointServerId,
   parseApiEndpoints,
 } from './endpoints.ts';
 import { type IdentityLease, identityLeasePaths, parseIdentityLease } from './leases.ts';
@@ -42,6 +45,8 @@ interface ClusterSourceOptions {
   readonly finding?:
     | {
         readonly servingNames: EndpointNamesOptions['servingNames'];
+        /** Why an address may not be dialled, a sentence without its subject. Default: every one may. */
+        readonly refusal?: ((address: string) => string | undefined) | undefined;
         /** The snapshot of an earlier run: its servers stay until Leases and endpoints have been listed. */
         readonly previous?: Snapshot | undefined;
       }
@@ -100,7 +105,7 @@ export function createClusterSource(options: ClusterSourceOptions) {
   const endpointNames =
     finding && createEndpointNames({ servingNames: finding.servingNames, clock, timing, onChange });
   let running: AbortSignal | undefined;
-  let found: readonly FoundServer[] = serversOf(finding?.previous);
+  let found: readonly FoundServer[] = serversOf(finding?.previous, finding?.refusal);
 
   /** Leases with either label, each once; `undefined` until both have been listed. */
   function leasesNow(): readonly IdentityLease[] | undefined {
@@ -137,9 +142,12 @@ export function createClusterSource(options: ClusterSourceOptions) {
      * @returns of `objects` a part is `undefined` until its first list; `isWhole`: all that is watched could be listed
      */
     look(isReadable: (id: string) => boolean | undefined) {
-      const endpoints = endpointsNow();
+      const refused: RefusedAddress[] = [];
+      const leases = leasesNow()?.map((lease) => dialable(lease, refused, finding?.refusal));
+      const endpoints = endpointsNow()?.filter(
+        (address) => !isRefused(endpointServerId(address), address, refused, finding?.refusal),
+      );
       if (running !== undefined) void endpointNames?.resolve(endpoints ?? [], running);
-      const leases = leasesNow();
       const entries = storageVersions.items() ?? [];
       const served = withLeases(servedByStorageVersions(entries), leases);
       const state = nextClusterState(found, {
@@ -173,7 +181,8 @@ export function createClusterSource(options: ClusterSourceOptions) {
         storageVersions: served,
         decodableVersions: decodableByStorageVersions(entries),
         isWhole: finding === undefined || watched.every(({ reflector }) => reflector.failure() === undefined),
-        warnings: [...unreadWarnings(watched), ...state.warnings],
+        refused,
+        warnings: [...unreadWarnings(watched), ...refused.map(refusedAddressText), ...state.warnings],
       };
     },
   };
@@ -192,9 +201,28 @@ function withLeases(served: ServedResources, leases: readonly IdentityLease[] | 
   return new Map([...served].filter(([id]) => ids.has(id)));
 }
 
-function serversOf(snapshot: Snapshot | undefined): FoundServer[] {
-  return (snapshot?.servers ?? []).map(({ departedAt, ...server }) => ({
+type Refusal = ((address: string) => string | undefined) | undefined;
+
+function isRefused(id: string, address: string, refused: RefusedAddress[], refusal: Refusal): boolean {
+  const parsed = parseHostPort(address);
+  const reason = parsed.ok ? refusal?.(address) : parsed.message;
+  if (reason !== undefined) refused.push({ id, address, reason });
+  return reason !== undefined;
+}
+
+/** kube-apiserver writes its annotation unchecked. Without it, the server has the address of its endpoint, or its earlier one. */
+function dialable(lease: IdentityLease, refused: RefusedAddress[], refusal: Refusal): IdentityLease {
+  const { id, address } = lease;
+  if (address === undefined || !isRefused(id, address, refused, refusal)) return lease;
+  return { ...lease, address: undefined, isAddressRefused: true };
+}
+
+/** An earlier run may have had another policy: the addresses that this one refuses are forgotten. */
+function serversOf(snapshot: Snapshot | undefined, refusal: Refusal): FoundServer[] {
+  return (snapshot?.servers ?? []).map(({ departedAt, address, url, ...server }) => ({
     ...server,
+    ...(address === undefined || refusal?.(address) !== undefined ? {} : { address }),
+    ...(url === undefined || refusal?.(url) !== undefined ? {} : { url }),
     ...(departedAt === undefined ? {} : { departedAt: parseRfc3339(departedAt) }),
   }));
 }

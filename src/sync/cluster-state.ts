@@ -224,8 +224,9 @@ function leasedServers(
     const known = before.get(id);
     const own = addresses.get(id);
     const address = own?.address ?? addressUntilReplaced(known, owners, isReadable);
-    // A server without an address cannot be read. It counts if StorageVersions say what it serves.
-    if (address === undefined && known === undefined && !hasStorageVersions(id)) continue;
+    // A server without an address cannot be read. It counts if StorageVersions say what it serves, or if its address is refused: 503, not 404.
+    const isThere = hasStorageVersions(id) || lease.isAddressRefused === true;
+    if (address === undefined && known === undefined && !isThere) continue;
     const isEndpoint = address !== undefined && endpointPlaces.has(placeOf(address));
     const server = {
       id,

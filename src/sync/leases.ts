@@ -1,6 +1,5 @@
 import * as v from 'valibot';
 import { parseRfc3339 } from '../runtime/time.ts';
-import { parseHostPort } from '../snapshot/addresses/addresses.ts';
 import { shortText } from '../snapshot/format/schema.ts';
 import { placeOf } from './endpoints.ts';
 import { checkedDocument } from './server-documents.ts';
@@ -18,8 +17,13 @@ export interface IdentityLease {
   readonly id: string;
   /** Host name of the operating system; servers before 1.26 do not write it. Never one that a snapshot cannot hold. */
   readonly hostname: string | undefined;
-  /** `host:port` for peers; only servers with Kubernetes' own peer proxy write it (1.28 and later). */
+  /**
+   * For peers; only servers with Kubernetes' own peer proxy write it (1.28 and later), unchecked: `:6443` without an IP
+   * address is one. Whoever takes it checks it (`createClusterSource`).
+   */
   readonly address: string | undefined;
+  /** It names an address that is not used: its server is there all the same. */
+  readonly isAddressRefused?: boolean;
   /** Differs for each process, so a change is a restart. Empty: the Lease has no holder. */
   readonly holderIdentity: string;
   /** Milliseconds since the epoch by the server's clock; `-Infinity` if it was never renewed. */
@@ -60,8 +64,7 @@ export function parseIdentityLease(object: unknown): IdentityLease {
   return {
     id: metadata.name,
     hostname: v.is(shortText, hostname) ? hostname : undefined,
-    // Upstream writes it unchecked, for example `:6443` without an IP address. Such an address does not count.
-    address: address !== undefined && parseHostPort(address).ok ? address : undefined,
+    address: address || undefined,
     holderIdentity: spec.holderIdentity,
     renewedAt: parseRfc3339(spec.renewTime) ?? Number.NEGATIVE_INFINITY,
     createdAt: parseRfc3339(metadata.creationTimestamp),

@@ -39,6 +39,7 @@ import { readResourceList, type StorageVersionHashReader } from './storage-versi
 import {
   acceptableNames,
   documentsIn,
+  failedReading,
   type OpenApiReading,
   openApiTypes,
   type ServerReading,
@@ -85,9 +86,7 @@ export async function readServer(
       return { ok: true, set: complete ?? set, openApi, featureGates, ...reported };
     });
   } catch (error) {
-    // The discovery parsers have an error class of their own, for documents of another form.
-    const code = error instanceof ReadError ? error.code : 'InvalidDocument';
-    return { ok: false, code, reason: errorMessage(error) };
+    return failedReading(error);
   }
 }
 

@@ -101,7 +101,7 @@ test('a Lease is read as upstream writes it, and its odd forms do no harm', () =
   });
   assert.deepEqual(
     [odd.hostname, odd.address, odd.holderIdentity, odd.renewedAt],
-    [undefined, undefined, '', Number.NEGATIVE_INFINITY],
+    [undefined, ':6443', '', Number.NEGATIVE_INFINITY],
   );
   assert.throws(() => parseIdentityLease({ kind: 'Lease' }), { code: 'InvalidDocument' });
 });

@@ -117,10 +117,7 @@ export async function parseJson(
 ): Promise<unknown> {
   const subject = withoutQuery(path);
   if (document.status !== 200) {
-    throw new ReadError(
-      'UnexpectedStatus',
-      `${subject} returned ${document.status} instead of 200${missingRight(document)}`,
-    );
+    throw new ReadError('UnexpectedStatus', unexpectedStatus(subject, document));
   }
   const type = mediaTypeOf(document);
   if (!mediaTypes.includes(type)) {
@@ -132,6 +129,10 @@ export async function parseJson(
   const parsed = await parseLargeJson(document.body, maximumDepth, slice);
   if (parsed.ok) return parsed.value;
   throw new ReadError('InvalidDocument', `${subject} is not complete JSON`);
+}
+
+export function unexpectedStatus(subject: string, document: ServerDocument): string {
+  return `${subject} returned ${document.status} instead of 200${missingRight(document)}`;
 }
 
 /** Levels of a document: a custom resource's definition has three for each level of its schema. */

@@ -10,7 +10,7 @@ import {
   refusesConnections,
 } from '../../test/support/fake-server-documents.ts';
 import { manualClock, mockTimersOfSomeLength, settle } from '../../test/support/manual-clock.ts';
-import type { ServerDocument } from './server-documents.ts';
+import { ReadError, type ServerDocument } from './server-documents.ts';
 import { createServerReaders } from './server-readers.ts';
 import { defaultTiming } from './timing.ts';
 
@@ -264,4 +264,31 @@ test('a server that is back ends the wait of a round for a slow one, which is ne
   await read;
   assert.equal((await readers.round(signal, 0)).get('slow')?.ok, true);
   assert.equal(readers.expectsNews(), false);
+});
+
+test('why a server cannot be read is said as it is, also while it is asked whether it is ready', async () => {
+  const server = fakeServer({ ...responses, '/readyz': () => assert.fail('not asked yet') });
+  const { clock, readers, signal } = setUp({ server });
+  await readers.round(signal, undefined);
+  const reasonNow = async () => {
+    await clock.advance(4000);
+    const reading = (await readers.round(signal, undefined)).get('server');
+    return reading?.ok === false ? reading.reason : undefined;
+  };
+  const untrusted = () => Promise.reject(new ReadError('Unreachable', '/api: self-signed certificate'));
+  for (const path of ['/api', '/apis', '/readyz', '/version', '/openapi/v3']) {
+    server.responses.set(path, untrusted);
+  }
+  for (let round = 0; round < 5; round++) assert.equal(await reasonNow(), '/api: self-signed certificate');
+  const forbidden: ServerDocument = jsonDocument(
+    { kind: 'Status', code: 403, message: 'User "reader" cannot get path "/readyz"' },
+    403,
+  );
+  server.responses.set('/readyz', () => Promise.resolve(forbidden));
+  assert.equal(
+    await reasonNow(),
+    '/readyz returned 403 instead of 200: User "reader" cannot get path "/readyz"',
+  );
+  server.responses.set('/readyz', () => Promise.resolve(jsonDocument({}, 500)));
+  assert.match((await reasonNow()) ?? '', /still starting/);
 });

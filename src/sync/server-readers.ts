@@ -2,9 +2,11 @@ import { backOffDelay, type Clock, createLimiter, waitAtMost } from '../runtime/
 import type { Snapshot } from '../snapshot/format/schema.ts';
 import { createFeatureGateReader, type FeatureGateReader } from './feature-gates.ts';
 import { readServer } from './read-server.ts';
-import { withReadTimeout } from './server-documents.ts';
+import { ReadError, unexpectedStatus, withReadTimeout } from './server-documents.ts';
 import { createStorageVersionHashReader, type StorageVersionHashReader } from './storage-versions.ts';
 import {
+  type FailedReading,
+  failedReading,
   groupVersionsOf,
   lastKnown,
   type SeenStart,
@@ -108,19 +110,23 @@ export function createServerReaders(options: ServerReadersOptions) {
    * A server that has just started serves a part of what it will: discovery lacks what its controllers have not put there
    * yet, and `/readyz` says when they have. Before it knows of any role it forbids everything. Where `/readyz` is forbidden
    * for good, nobody is left out for longer than `lostFor`.
+   *
+   * @returns why it does not count yet; `undefined`: it is ready
    */
-  async function readiness(
+  async function unreadiness(
     { documents }: ReadableServer,
     signal: AbortSignal,
-  ): Promise<'ready' | 'starting' | 'silent'> {
+  ): Promise<FailedReading | undefined> {
     try {
-      const { status } = await withReadTimeout(readinessTimeout, signal, (deadline) =>
+      const document = await withReadTimeout(readinessTimeout, signal, (deadline) =>
         documents.get('/readyz', '*/*', deadline),
       );
-      if (status >= 500) return 'starting';
-      return status === 401 || status === 403 ? 'silent' : 'ready';
-    } catch {
-      return 'silent';
+      const { status } = document;
+      if (status >= 500) return notReady;
+      if (status !== 401 && status !== 403) return undefined;
+      return failedReading(new ReadError('UnexpectedStatus', unexpectedStatus('/readyz', document)));
+    } catch (error) {
+      return failedReading(error);
     }
   }
 
@@ -147,27 +153,27 @@ export function createServerReaders(options: ServerReadersOptions) {
 
   async function read(state: ReaderState, end: AbortSignal): Promise<void> {
     const signal = AbortSignal.any([end, state.drop.signal]);
-    const [reading, seconds, askedAt] = await limit(async () => {
+    const [reading, seconds, askedAt, isRead] = await limit(async () => {
       const askedAt = clock.monotonic();
       const since = () => (clock.monotonic() - askedAt) / 1000;
-      const stage = isLost(state) ? await readiness(state.server, signal) : 'ready';
+      const unready = isLost(state) ? await unreadiness(state.server, signal) : undefined;
       const { lost, notReadyAt } = state;
-      if (stage === 'ready' && lost !== undefined) {
+      if (unready === undefined && lost !== undefined) {
         state.start ??= { notReadyAt, readyAt: clock.monotonic() };
       }
-      if (stage === 'starting') {
+      if (unready === notReady) {
         Object.assign(state, { start: undefined, notReadyAt: askedAt });
         if (state.early === undefined) void readEarly(state, signal);
       }
-      if (stage !== 'ready') return [notReady, since(), askedAt] as const;
-      return [await readDocuments(state, signal), since(), askedAt] as const;
+      if (unready !== undefined) return [unready, since(), askedAt, false] as const;
+      return [await readDocuments(state, signal), since(), askedAt, true] as const;
     });
     // A cancelled read says nothing about the server.
     if (signal.aborted) return;
     const before = latest.get(state.server.id);
     latest.set(state.server.id, reading);
     // It stays lost, and is asked again soon.
-    if (reading === notReady) return;
+    if (!isRead) return;
     options.observer?.serverRead({ seconds, result: reading.ok ? 'success' : 'failure' });
     if (reading.ok) {
       if (state.lost !== undefined) tell();
@@ -298,7 +304,7 @@ export function createServerReaders(options: ServerReadersOptions) {
   };
 }
 
-const notReady: ServerReading = {
+const notReady: FailedReading = {
   ok: false,
   code: 'NothingServed',
   reason: 'its /readyz does not say that it is ready: it is still starting',

@@ -3,6 +3,7 @@ import { type Clock, systemClock, waitAtMost } from '../runtime/time.ts';
 import { describeIssues } from '../runtime/validation.ts';
 import { parseSnapshot } from '../snapshot/format/parse-snapshot.ts';
 import type { Snapshot } from '../snapshot/format/schema.ts';
+import type { RefusedAddress } from '../snapshot/receiving/refused-addresses.ts';
 import type { SigningKey } from '../snapshot/signing/seal.ts';
 import type { AdvertisedAddresses } from './advertised-addresses.ts';
 import { buildSnapshot, type SnapshotInput, type SnapshotOutput } from './build-snapshot.ts';
@@ -80,6 +81,8 @@ export interface SyncStatus {
   readonly lastReadAt: number | undefined;
   readonly servers: readonly ServerStatus[];
   readonly warnings: readonly string[];
+  /** Addresses that the cluster names and nobody calls. */
+  readonly refusedAddresses: readonly RefusedAddress[];
   readonly targets: readonly TargetStatus[];
 }
 
@@ -239,6 +242,7 @@ export function createSyncLoop(given: SyncParts): SyncLoop {
         return { id, failure, state: departedAt === undefined ? 'stale' : 'departed' };
       }),
       warnings: last?.outcome.warnings ?? [],
+      refusedAddresses: last?.outcome.refused ?? [],
       targets: targets.map((target) => target.status()),
     }),
   };
@@ -338,6 +342,7 @@ interface RoundOutcome extends SnapshotOutput {
   readonly readings: ReadonlyMap<string, ServerReading>;
   /** Whether everything that is watched could be listed. */
   readonly isWhole: boolean;
+  readonly refused: readonly RefusedAddress[];
   /** Resolves when a round would know more of schemas; `undefined` while none are being read. */
   readonly moreSchemas: Promise<unknown> | undefined;
 }
@@ -406,6 +411,7 @@ export async function runRound(
     servers,
     readings,
     isWhole: view.isWhole,
+    refused: view.refused,
     moreSchemas: schemas.more,
     warnings,
   };

@@ -1,5 +1,6 @@
 import { groupVersionString } from '../apimachinery/group-version.ts';
 import { parseDiscoveryPath } from '../discovery/forms/discovery-path.ts';
+import { errorMessage } from '../runtime/errors.ts';
 import type { APIGroupDiscovery, APIResourceDiscovery } from '../snapshot/format/schema.ts';
 import {
   type ServedSet,
@@ -7,7 +8,7 @@ import {
   type SnapshotServer,
   storageVersionNameIssue,
 } from '../snapshot/format/schema.ts';
-import type { ReadErrorCode, ServerDocuments } from './server-documents.ts';
+import { ReadError, type ReadErrorCode, type ServerDocuments } from './server-documents.ts';
 
 export interface ServerDescription
   extends Pick<SnapshotServer, 'id' | 'address' | 'url' | 'addressSource' | 'serverName' | 'hostname'> {
@@ -35,9 +36,19 @@ export type OpenApiReading =
  * The result of reading one server: everything that it serves, or why that is not known. There is nothing in between, so
  * an error never looks like a server that serves less.
  */
-export type ServerReading =
-  | SuccessfulReading
-  | { readonly ok: false; readonly code: ReadErrorCode; readonly reason: string };
+export type ServerReading = SuccessfulReading | FailedReading;
+
+export interface FailedReading {
+  readonly ok: false;
+  readonly code: ReadErrorCode;
+  readonly reason: string;
+}
+
+export function failedReading(error: unknown): FailedReading {
+  // The discovery parsers have an error class of their own, for documents of another form.
+  const code = error instanceof ReadError ? error.code : 'InvalidDocument';
+  return { ok: false, code, reason: errorMessage(error) };
+}
 
 export interface SuccessfulReading {
   readonly ok: true;

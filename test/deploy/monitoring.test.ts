@@ -44,6 +44,7 @@ async function syncMetricsText(): Promise<string> {
     lastReadAt: 1,
     servers: [],
     warnings: [],
+    refusedAddresses: [],
     targets: [{ target: 'router', heldGeneration: 1, lastResult: undefined, failures: 0, lastAcceptedAt: 1 }],
   });
 }

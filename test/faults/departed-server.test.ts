@@ -26,6 +26,7 @@ async function upgrading(context: Parameters<typeof syncCluster>[0]) {
     servers: [],
     clientCertificate,
     routerCertificateAuthorities: certificateAuthorities,
+    peers: { allowLoopback: true },
     kubernetes: { kubeconfig: await cluster.kubeconfig(local) },
     routers: [{ url: router.origin }],
     timing: { interval: 50 },

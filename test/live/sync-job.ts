@@ -26,6 +26,7 @@ export function startSyncJob(options: SyncJobOptions): Promise<LoggedProcess> {
       commandModule,
       'sync',
       '--v=2',
+      '--allow-loopback-peers',
       `--kubeconfig=${options.kubeconfig}`,
       ...servers.map(({ serverId, url }) => `--server=${serverId}=${url}`),
       ...routers.map(({ origin }) => `--target=${origin}`),

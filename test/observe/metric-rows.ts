@@ -422,14 +422,28 @@ export const rows: readonly Row[] = [
     labels: { state: 'stale' },
     event: ({ state }) => {
       const servers = [{ state: 'stale' }, { state: 'current' }] as const;
-      state.sync = { source: '/k', lastRoundAt: now, lastReadAt: now, servers, warnings: [] };
+      state.sync = {
+        source: '/k',
+        lastRoundAt: now,
+        lastReadAt: now,
+        servers,
+        warnings: [],
+        refusedAddresses: [],
+      };
     },
     value: 1,
   },
   {
     name: prefixed('sync_last_round_timestamp_seconds'),
     event: ({ state }) => {
-      state.sync = { source: '/k', lastRoundAt: now, lastReadAt: now, servers: [], warnings: [] };
+      state.sync = {
+        source: '/k',
+        lastRoundAt: now,
+        lastReadAt: now,
+        servers: [],
+        warnings: [],
+        refusedAddresses: [],
+      };
     },
     value: now / 1000,
   },
@@ -437,7 +451,14 @@ export const rows: readonly Row[] = [
     name: `${prefixed('sync_read_duration_seconds')}_sum`,
     labels: { result: 'success' },
     event: ({ state, metrics }) => {
-      state.sync = { source: '/k', lastRoundAt: now, lastReadAt: now, servers: [], warnings: [] };
+      state.sync = {
+        source: '/k',
+        lastRoundAt: now,
+        lastReadAt: now,
+        servers: [],
+        warnings: [],
+        refusedAddresses: [],
+      };
       metrics.sync.serverRead({ seconds: 0.5, result: 'success' });
     },
     value: 0.5,

@@ -113,6 +113,7 @@ describe('what happens to a sync job shows in the value of its series', () => {
       failure: undefined,
     })),
     warnings: [],
+    refusedAddresses: [],
     targets: [
       { target: 'one', heldGeneration: 4, lastResult: undefined, failures: 0, lastAcceptedAt: now - 60_000 },
     ],

@@ -73,6 +73,7 @@ export function clusterOf(servers: readonly SyncServer[]): ClusterSource {
       storageVersions: new Map(),
       decodableVersions: new Map(),
       isWhole: true,
+      refused: [],
       warnings: [],
     }),
   };

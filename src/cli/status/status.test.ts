@@ -57,12 +57,13 @@ describe('status', () => {
     assert.equal(token.code, 1);
     assert.ok(token.errors.includes(`returned 401: it does not accept the credentials in ${wrong}`));
     const nobody = await run('status', `--kubeconfig=${await kubeconfig('nobody')}`);
-    assert.match(nobody.errors, /returned 403: forbidden: User "system:anonymous" cannot get path/);
+    assert.equal(nobody.code, 2);
+    assert.match(nobody.errors, /users\[0\]\.user has no credentials: give user \S+ a client certificate/);
   });
 
   it('names the kubeconfig where its CA is not that of the router', async (context) => {
     const { kubeconfig, run, started } = await routerToAsk(context);
-    const file = await kubeconfig('other', undefined, started.authorities.frontProxies.certificate);
+    const file = await kubeconfig('other', { token: 'any' }, started.authorities.frontProxies.certificate);
     const { code, errors } = await run('status', `--kubeconfig=${file}`);
     assert.equal(code, 1);
     assert.ok(errors.includes(`of another CA: see certificate-authority in ${file}`), errors);

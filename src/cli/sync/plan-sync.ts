@@ -137,6 +137,7 @@ function planLive(
           routerCertificateAuthorities: ofRouters(),
         };
       },
+      peers: settings.values.peers,
       routerBearerToken: readTargetToken(settings),
       routers: [
         ...targets.map((url) => ({ url, serverName })),

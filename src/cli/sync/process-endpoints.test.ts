@@ -21,6 +21,7 @@ const healthy: SyncStatus = {
     { id: 'b', state: 'stale', failure: 'connection refused' },
   ],
   warnings: [],
+  refusedAddresses: [],
   targets: [
     {
       target: 'https://10.0.0.1:7443',

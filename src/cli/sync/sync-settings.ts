@@ -1,4 +1,9 @@
-import { clusterReading, configSetting, loggingSettings } from '../../node/configuration/cluster-settings.ts';
+import {
+  addressPolicySettings,
+  clusterReading,
+  configSetting,
+  loggingSettings,
+} from '../../node/configuration/cluster-settings.ts';
 import {
   boolean,
   directory,
@@ -23,6 +28,7 @@ const syncSettings = section('Sync flags:', {
       description: "CA bundle that API servers' certificates are checked against.",
     }),
   }),
+  peers: section('Address flags:', addressPolicySettings),
   client: section('Client certificate flags:', {
     certFile: setting('client-cert-file', file, {
       description: 'Client certificate of the sync job, for API servers and routers.',

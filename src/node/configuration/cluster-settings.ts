@@ -1,6 +1,7 @@
 import {
   boolean,
   choice,
+  cidrs,
   duration,
   file,
   listedServers,
@@ -65,6 +66,18 @@ export const clusterReading = (ofSyncJob: boolean) => {
       }),
     },
   };
+};
+
+/** Where servers may be that are found in the cluster, or named by a snapshot. */
+export const addressPolicySettings = {
+  allowedCIDRs: setting('allowed-peer-cidrs', cidrs, {
+    description:
+      'Accept peers only at addresses in these blocks. Default: any but loopback, link-local and metadata addresses.',
+  }),
+  allowLoopback: setting('allow-loopback-peers', boolean, {
+    default: false,
+    description: 'Accept peers at loopback addresses. For demos and tests on one machine.',
+  }),
 };
 
 /** How much is logged, and in which form. @param shown what level 4 adds */

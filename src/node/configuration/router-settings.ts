@@ -1,11 +1,10 @@
 import type * as v from 'valibot';
-import { clusterReading, configSetting, loggingSettings } from './cluster-settings.ts';
+import { addressPolicySettings, clusterReading, configSetting, loggingSettings } from './cluster-settings.ts';
 import type { FlagOf } from './setting.ts';
 import {
   addressAndPort,
   boolean,
   choice,
-  cidrs,
   duration,
   featureGates,
   file,
@@ -111,14 +110,7 @@ export const routerSettings = section('Router flags:', {
       description:
         "CA bundle that peers' serving certificates are checked against. Required with the gate on.",
     }),
-    allowedCIDRs: setting('allowed-peer-cidrs', cidrs, {
-      description:
-        'Accept peers only at addresses in these blocks. Default: any but loopback, link-local and metadata addresses.',
-    }),
-    allowLoopback: setting('allow-loopback-peers', boolean, {
-      default: false,
-      description: 'Accept peers at loopback addresses. For demos and tests on one machine.',
-    }),
+    ...addressPolicySettings,
   }),
   frontProxy: section('Front-proxy flags:', {
     certFile: setting('proxy-client-cert-file', file, {

@@ -6,6 +6,7 @@ import { describe, it, type TestContext, test } from 'node:test';
 import { inspect } from 'node:util';
 import { UnsecuredJWT } from 'jose';
 import { clusterAuthority, clusterClient, exampleCluster } from '../../../test/support/example-cluster.ts';
+import { manualClock } from '../../../test/support/manual-clock.ts';
 import type { ClusterAccessOptions } from '../configuration/serve-config.ts';
 import { expiringCredentials, loadClusterAccess } from './cluster-access.ts';
 
@@ -49,7 +50,15 @@ test('a kubeconfig that cannot be used is an error that says what to do', async 
       { kubeconfig: await kubeconfig(url, { cluster: { 'insecure-skip-tls-verify': true } }) },
       /insecure-skip-tls-verify: whoever responds would be sent the credentials .* set certificate-authority instead/,
     ],
-    [{ kubeconfig: await kubeconfig('http://127.0.0.1:8080') }, /http:\/\/127.0.0.1:8080 is not https/],
+    ...(await Promise.all(
+      ['http://127.0.0.1:8080', 'https://', 'https://:6443', 'https://10.0.0.1:99999', '10.0.0.1:6443'].map(
+        async (server) =>
+          [
+            { kubeconfig: await kubeconfig(server) },
+            /: clusters\[0\]\.cluster\.server is ".*", which is not https:\/\/host:port/,
+          ] as [ClusterAccessOptions, RegExp],
+      ),
+    )),
     [
       { kubeconfig: await kubeconfig(url, { cluster: { 'proxy-url': 'http://127.0.0.1:3128' } }) },
       /has a proxy-url, which is not supported: .* Remove it/,
@@ -146,6 +155,28 @@ describe('what is told of when the credentials of a kubeconfig expire', () => {
 });
 
 describe('the token of a kubeconfig', () => {
+  it('is read again from its file: that of a ServiceAccount lives for an hour', async () => {
+    const tokens = { now: 'first' };
+    const config = {
+      clusters: [{ name: 'c', cluster: { server: url } }],
+      users: [{ name: 'u', user: { tokenFile: '/token' } }],
+      contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
+      'current-context': 'x',
+    };
+    const clock = manualClock();
+    const readFile = (path: string) => (path === '/token' ? tokens.now : JSON.stringify(config));
+    const access = await loadClusterAccess({ kubeconfig: '/kubeconfig' }, readFile, clock);
+    const sent = async () => (await access.credentials()).headers[1];
+    assert.equal(await sent(), 'Bearer first');
+    // Renewed by the kubelet after four fifths of its life.
+    for (const token of ['second', 'third']) {
+      await clock.advance(48 * 60_000);
+      tokens.now = token;
+      await clock.advance(12 * 60_000);
+      assert.equal(await sent(), `Bearer ${token}`);
+    }
+  });
+
   it('is sent as it stands in the file of tokenFile, beside the kubeconfig, which wins over token', async (context) => {
     const kubeconfig = await kubeconfigOf(context, { tokenFile: 'the-token', token: 'other' });
     await writeFile(join(dirname(kubeconfig), 'the-token'), 'secret\n');
@@ -175,6 +206,31 @@ describe('the token of a kubeconfig', () => {
 });
 
 describe('credentials that cannot be had', () => {
+  it('name the field that is missing of half a pair, or of all', async (context) => {
+    const pair = { 'client-certificate': '/c.crt', 'client-key': '/c.key' };
+    const place = 'users[0].user';
+    for (const [user, message] of [
+      [{ 'client-certificate': pair['client-certificate'] }, `${place}.client-key is missing`],
+      [{ 'client-certificate-data': 'eA==' }, `${place}.client-key is missing`],
+      [{ 'client-key': pair['client-key'] }, `${place}.client-certificate is missing`],
+      [{ 'client-key-data': 'eA==', token: 'x' }, `${place}.client-certificate is missing`],
+      [{}, `${place} has no credentials`],
+      [{ token: '' }, `${place} has no credentials`],
+    ] as const) {
+      const kubeconfig = await kubeconfigOf(context, user);
+      await assert.rejects(loadClusterAccess({ kubeconfig }), (error: Error) => {
+        assert.equal(error.name, 'ClusterAccessError');
+        assert.ok(error.message.includes(message), error.message);
+        return true;
+      });
+    }
+  });
+
+  it('are not missed for fields that are there and empty', async (context) => {
+    const user = { token: 'secret', 'as-groups': [], 'as-user-extra': {}, exec: null, username: '' };
+    assert.deepEqual(await headersOf(await kubeconfigOf(context, user)), ['Authorization', 'Bearer secret']);
+  });
+
   it('name the user and the file that does not give them', async (context) => {
     const missing = await kubeconfigOf(context, { tokenFile: 'gone' });
     assert.match(await refusalOf(missing), /: user sync-job: ENOENT: .*\/gone'$/);

@@ -5,6 +5,7 @@ import * as v from 'valibot';
 import { LineCounter, parseDocument } from 'yaml';
 import { isBearerToken } from '../../runtime/bearer-token.ts';
 import { errorMessage, fileErrorMessage } from '../../runtime/errors.ts';
+import { type Clock, systemClock } from '../../runtime/time.ts';
 import { joinHostPort } from '../../snapshot/addresses/addresses.ts';
 import { parseCertificates, parsePair } from '../callers/pem-files.ts';
 import type { ClusterAccessOptions } from '../configuration/serve-config.ts';
@@ -50,6 +51,7 @@ export interface ClusterCredentials {
 export async function loadClusterAccess(
   options: ClusterAccessOptions,
   readFile: ReadFile = readFromDisk,
+  clock: Pick<Clock, 'monotonic'> = systemClock,
 ): Promise<ClusterAccess> {
   let identity = identityOf(options, readFile);
   const { cluster, user, file } = identity;
@@ -61,7 +63,7 @@ export async function loadClusterAccess(
     server: (cluster.server ?? '').replace(/\/+$/, ''),
     serverName: cluster.tlsServerName,
     credentials() {
-      const at = performance.now();
+      const at = clock.monotonic();
       if (last === undefined || at - last.at >= freshMilliseconds) {
         identity = renewedIdentity(options, identity, readFile);
         last = { at, credentials: readCredentials(identity, readFile) };
@@ -121,17 +123,36 @@ interface KubeconfigIdentity {
 
 /** Why it cannot be used; `undefined`: it can. */
 function refusalOf({ cluster, user }: KubeconfigIdentity): string | undefined {
-  const { server = `cluster ${cluster.name}` } = cluster;
+  const { server } = cluster;
+  const has = (source: unknown): boolean => source !== undefined;
   const refusals = [
     cluster.skipsTlsVerification &&
       ' has insecure-skip-tls-verify: whoever responds would be sent the credentials and be believed, so set certificate-authority instead.',
-    !server.startsWith('https://') && `: ${server} is not https.`,
+    server === undefined && `: ${cluster.path}.server is missing: give it https://host:port.`,
+    server !== undefined &&
+      !isHttpsUrl(server) &&
+      `: ${cluster.path}.server is ${JSON.stringify(server)}, which is not https://host:port, with a port up to 65535.`,
     cluster.proxyUrl !== undefined &&
       ' has a proxy-url, which is not supported: servers are connected to directly. Remove it.',
     user.unsupported !== undefined &&
       `: ${user.unsupported} of ${nameOf(user)} is not supported: use a client certificate, or a token of a service account.`,
+    // client-go refuses half a pair as well (tools/clientcmd validation.go). Without either, every request is anonymous.
+    has(user.clientCertificate) &&
+      !has(user.clientKey) &&
+      `: ${user.path}.client-key is missing (or client-key-data), which belongs to the client-certificate of ${nameOf(user)}.`,
+    has(user.clientKey) &&
+      !has(user.clientCertificate) &&
+      `: ${user.path}.client-certificate is missing (or client-certificate-data), which belongs to the client-key of ${nameOf(user)}.`,
+    ![user.clientCertificate, user.clientKey, user.token, user.tokenFile, user.unsupported].some(has) &&
+      `: ${user.path} has no credentials: give ${nameOf(user)} a client certificate with its key, or a token.`,
   ];
   return refusals.find((refusal) => refusal !== false);
+}
+
+/** May have a path (a cluster behind Rancher has one). Nothing is sent of other parts. */
+function isHttpsUrl(text: string): boolean {
+  const url = URL.parse(text);
+  return url?.protocol === 'https:' && url.hostname !== '' && url.search + url.hash + url.username === '';
 }
 
 /** Credentials that stand in the file itself are renewed, too. One that cannot be used, or is of another cluster, is left alone. */
@@ -298,8 +319,10 @@ function nameOf(user: KubeconfigUser): string {
 
 type PemSource = { readonly file: string } | { readonly text: string } | undefined;
 
-type KubeconfigCluster = ReturnType<typeof clusterOf>;
-type KubeconfigUser = ReturnType<typeof userOf>;
+type Kubeconfig = ReturnType<typeof parseKubeconfig>;
+/** `path`: where it stands in the file, for messages. */
+type KubeconfigCluster = Kubeconfig['clusters'][number];
+type KubeconfigUser = Kubeconfig['users'][number];
 
 /** `undefined` where it is empty. */
 const text = v.pipe(
@@ -363,8 +386,14 @@ export function parseKubeconfig(content: string, folder: string) {
   }
   const { clusters, users, contexts, 'current-context': currentContext } = read.output;
   return {
-    clusters: clusters.map(({ name, cluster }) => clusterOf(name, cluster, folder)),
-    users: users.map(({ name, user }) => userOf(name, user, folder)),
+    clusters: clusters.map(({ name, cluster }, index) => ({
+      ...clusterOf(name, cluster, folder),
+      path: `clusters[${index}].cluster`,
+    })),
+    users: users.map(({ name, user }, index) => ({
+      ...userOf(name, user, folder),
+      path: `users[${index}].user`,
+    })),
     contexts: contexts.map(({ name, context }) => ({ name, ...context })),
     currentContext,
   };
@@ -391,8 +420,15 @@ function userOf(name: string, user: v.InferOutput<typeof userFields>, folder: st
     token: tokenFile === undefined ? user.token : undefined,
     tokenFile,
     /** The first field of it that is not supported. */
-    unsupported: unsupported.find((field) => (user[field] ?? '') !== ''),
+    unsupported: unsupported.find((field) => !isEmpty(user[field])),
   };
+}
+
+/** As Go's zero values, which kubectl writes for what is not set. */
+function isEmpty(value: unknown): boolean {
+  return (
+    (value ?? '') === '' || (typeof value === 'object' && value !== null && Object.keys(value).length === 0)
+  );
 }
 
 /** The data wins over the file, as in client-go. */

@@ -153,7 +153,10 @@ async function start(
   opened.push(() => traffic.deadlines.stop());
   const metrics = new RouterMetrics(config, {
     table: () => receiver.current(),
-    refusedAddresses: () => receiver.refusedAddresses,
+    refusedAddresses: () => [
+      ...receiver.refusedAddresses,
+      ...(embeddedSync?.status().refusedAddresses ?? []),
+    ],
     credentialFiles: credentialWatch,
     embeddedSync: () => embeddedSync?.status(),
     inFlight: (id, kind) => load.inFlight(id, kind),

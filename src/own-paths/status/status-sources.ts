@@ -1,3 +1,4 @@
+import type { RefusedAddress } from '../../snapshot/receiving/refused-addresses.ts';
 import type { RouterStatus } from './status-schema.ts';
 
 export type FoundSetting = RouterStatus['found'][number];
@@ -11,6 +12,8 @@ export interface EmbeddedSyncStatus {
   /** The same of the last round in which a server could be read. */
   readonly lastReadAt: number | undefined;
   readonly servers: readonly { readonly state: 'current' | 'stale' | 'departed' | 'unknown' }[];
+  /** Addresses that the cluster names and nobody calls; the warnings say why. */
+  readonly refusedAddresses: readonly RefusedAddress[];
   readonly warnings: readonly string[];
 }
 

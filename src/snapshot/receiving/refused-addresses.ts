@@ -10,9 +10,12 @@ export interface RefusedAddress {
   readonly reason: string;
 }
 
+/** Characters. An annotation can have 256 KiB. */
+const longestShown = 300;
+
 /** `the address 127.0.0.1:6443 of apiserver-b is left out: it is a loopback address, …`. */
 export function refusedAddressText({ id, address, reason }: RefusedAddress): string {
-  return `the address ${JSON.stringify(address)} of ${id} is left out: it ${reason}`;
+  return `the address ${JSON.stringify(address.slice(0, longestShown))} of ${id} is left out: it ${reason}`;
 }
 
 /** Without a detail: `/readyz?verbose` tells it to everybody. */

@@ -8,6 +8,7 @@ import {
 } from '../../node/destinations/https-client.ts';
 import { untrustedCertificateAdvice } from '../../node/destinations/tls-dialer.ts';
 import { errorMessage } from '../../runtime/errors.ts';
+import type { AddressPolicy } from '../../snapshot/addresses/address-policy.ts';
 import {
   jsonType,
   ReadError,
@@ -17,13 +18,16 @@ import {
   withoutQuery,
 } from '../server-documents.ts';
 
+/** How an API server is connected to. */
 export interface Endpoint {
   /** `https://host:port`. */
   readonly origin: string;
   /** The name that its certificate must have. Default: the host. */
   readonly serverName?: string | undefined;
-  /** PEM. Default: those of the credentials. */
-  readonly certificateAuthorities?: string | undefined;
+  /** PEM, asked for each request: bundles are replaced. Default: those of the credentials. */
+  readonly certificateAuthorities?: (() => string | undefined) | undefined;
+  /** For an address that an object of the cluster names: judged at each dial. Default: every address may be dialled. */
+  readonly addressPolicy?: AddressPolicy | undefined;
 }
 
 interface ApiClientOptions {
@@ -205,13 +209,16 @@ export class ApiClient {
     const server = {
       origin: endpoint.origin,
       serverName: endpoint.serverName,
-      certificateAuthorities: endpoint.certificateAuthorities ?? certificateAuthorities,
+      certificateAuthorities: endpoint.certificateAuthorities?.() ?? certificateAuthorities,
       clientCertificate,
     };
     const made = JSON.stringify(server);
     const known = this.#clients.get(keyOf(endpoint));
     if (known?.made === made) return known.client;
-    const client = (this.#options.openClient ?? openHttpsClient)(server);
+    const client = (this.#options.openClient ?? openHttpsClient)({
+      ...server,
+      addressPolicy: endpoint.addressPolicy,
+    });
     // Certificates were rotated. Requests over the old connections may end normally.
     known?.client.retire();
     this.#clients.set(keyOf(endpoint), { client, made });
@@ -219,8 +226,8 @@ export class ApiClient {
   }
 }
 
-function keyOf({ origin, serverName = '' }: Endpoint): string {
-  return `${origin} ${serverName}`;
+function keyOf({ origin, serverName = '', addressPolicy }: Endpoint): string {
+  return `${origin} ${serverName} ${addressPolicy === undefined ? 'configured' : 'found'}`;
 }
 
 function noServer(): never {

@@ -24,7 +24,8 @@ async function opened(
   const client = new ApiClient(access);
   context.after(() => client.close());
   const timing = { watchBackOff: soon, departure: 100, ...given };
-  return (previous: Snapshot | undefined) => openCluster(client, { servers, previous, timing }, access);
+  return (previous: Snapshot | undefined) =>
+    openCluster(client, { servers, previous, timing, peers: { allowLoopback: true } }, access);
 }
 
 /** Runs the sync job until the test is over. */

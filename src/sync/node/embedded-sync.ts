@@ -5,13 +5,14 @@ import { isLocalServerAddress } from '../../node/process/local-server-id.ts';
 import type { EmbeddedSync, EmbeddedSyncParts } from '../../node/process/start-router.ts';
 import type { EmbeddedSyncStatus } from '../../own-paths/status/status-sources.ts';
 import { newPseudonym } from '../../request/headers.ts';
+import { errorMessage } from '../../runtime/errors.ts';
+import { backOffDelay, systemClock } from '../../runtime/time.ts';
 import type { Snapshot } from '../../snapshot/format/schema.ts';
 import { SnapshotError } from '../../snapshot/format/snapshot-error.ts';
 import type { OwnSnapshotReceiver } from '../../snapshot/receiving/own-receiver.ts';
 import type { DeliveryResult, SnapshotTarget } from '../deliver.ts';
 import type { SyncLoop, SyncOnceResult } from '../sync-loop.ts';
-import { localApiServer } from './find-server-id.ts';
-import { runSync, type SyncOptions, syncOnce } from './run-sync.ts';
+import { type LocalApiServer, runSync, type SyncOptions, syncOnce } from './run-sync.ts';
 
 /**
  * Milliseconds. Every router reads each server: while nothing changes, a fifth as often as a sync job that does it for
@@ -19,7 +20,10 @@ import { runSync, type SyncOptions, syncOnce } from './run-sync.ts';
  */
 const timing = { restInterval: 5_000, check: 30_000 };
 
-/** The settings that reading depends on; a change of them starts it anew. */
+/** Between attempts to open it, milliseconds. */
+const openingBackOff = { initialMilliseconds: 500, maximumMilliseconds: 10_000 };
+
+/** The settings that reading depends on; a change of them starts it anew. Certificates are none of them. */
 type Reading = Omit<SyncOptions, 'targets' | 'previous' | 'observer' | 'logger' | 'kubernetes'> & {
   readonly kubernetes: ClusterAccessOptions;
 };
@@ -30,41 +34,61 @@ export function openEmbeddedSync(parts: EmbeddedSyncParts): EmbeddedSync {
   const { openClient, readFile, networkInterfaces } = parts.edge;
   const target = ownRouterTarget(receiver);
   let reading: Reading | undefined;
+  /** The newest, whose certificates count from the next request on. */
+  let inUse: ServeConfig | undefined;
   let loop: SyncLoop | undefined;
+  /** Why the loop could not be opened; `undefined`: it could. */
+  let failure: string | undefined;
   let stop = new AbortController();
   let running: Promise<void> = Promise.resolve();
 
   async function run(next: Reading, isAt: (address: string) => boolean, signal: AbortSignal): Promise<void> {
     const options = {
       ...next,
+      ...certificatesOf(() => inUse),
       openClient,
       readFile,
-      local: next.local && { ...next.local, isAt },
+      local: next.local && { ...next.local, ...localCertificates(() => inUse), isAt },
       targets: [target],
       previous: held(receiver),
       observer: parts.observer,
       logger,
     };
-    await runSync(options, signal, (started) => {
-      loop = started;
-    }).catch((error: unknown) => {
-      // What an ordered end cuts off is no failure.
-      if (!signal.aborted) logger.error({ err: error }, 'The cluster cannot be read');
-    });
+    for (let failures = 1; !signal.aborted; failures++) {
+      try {
+        await runSync(options, signal, (started) => {
+          loop = started;
+          failure = undefined;
+        });
+      } catch (error) {
+        // What an ordered end cuts off is no failure.
+        if (signal.aborted) return;
+        // Once for each reason: a file that is not there yet is looked for again until it is.
+        if (failure !== errorMessage(error)) logger.error({ err: error }, 'The cluster cannot be read');
+        failure = errorMessage(error);
+        await systemClock.sleep(backOffDelay(openingBackOff, failures, Math.random()), signal);
+      }
+    }
+  }
+
+  function begin(next: Reading, config: ServeConfig): void {
+    reading = next;
+    stop.abort();
+    stop = new AbortController();
+    const { signal } = stop;
+    running = running.then(() => run(next, isLocalServerAddress(config, networkInterfaces), signal));
   }
 
   return {
     async prepare(config) {
       const next = readingOf(config, parts.pseudonym);
-      if (isDeepStrictEqual(next, reading)) return () => {};
+      const isSame = isDeepStrictEqual(next, reading);
       // Whatever is wrong with the kubeconfig itself is found here; it is loaded anew by the loop.
-      await loadClusterAccess(next.kubernetes, readFile);
+      if (!isSame) await loadClusterAccess(next.kubernetes, readFile);
       return () => {
-        reading = next;
-        stop.abort();
-        stop = new AbortController();
-        const { signal } = stop;
-        running = running.then(() => run(next, isLocalServerAddress(config, networkInterfaces), signal));
+        inUse = config;
+        // One that waits to be tried again is tried at once.
+        if (!isSame || failure !== undefined) begin(next, config);
       };
     },
     hurry: () => loop?.hurry(),
@@ -77,7 +101,9 @@ export function openEmbeddedSync(parts: EmbeddedSyncParts): EmbeddedSync {
         lastRoundAt: status?.lastRoundAt,
         lastReadAt: status?.lastReadAt,
         servers: status?.servers ?? [],
+        refusedAddresses: status?.refusedAddresses ?? [],
         warnings: [
+          ...(failure === undefined ? [] : [`the cluster cannot be read: ${failure}`]),
           ...(delivered?.kind === 'refused' ? [`what was read is refused: ${delivered.message}`] : []),
           ...(status?.warnings ?? []),
         ],
@@ -96,10 +122,27 @@ export function readClusterOnce(
   signal: AbortSignal,
 ): Promise<Pick<SyncOnceResult, 'snapshot' | 'readings' | 'warnings'>> {
   const { local, ...reading } = readingOf(config, newPseudonym());
+  const own = localCertificates(() => config);
   return syncOnce(
-    { ...reading, local: local && { ...local, isAt: isLocalServerAddress(config) }, targets: [] },
+    {
+      ...reading,
+      ...certificatesOf(() => config),
+      local: local && { ...local, ...own, isAt: isLocalServerAddress(config) },
+      targets: [],
+    },
     signal,
   );
+}
+
+/** Asked for each request: a bundle that is replaced interrupts no reading. */
+function certificatesOf(config: () => ServeConfig | undefined): Pick<SyncOptions, 'credentials'> {
+  return { credentials: () => ({ certificateAuthorities: config()?.peerCa?.pem }) };
+}
+
+function localCertificates(
+  config: () => ServeConfig | undefined,
+): Pick<LocalApiServer, 'certificateAuthorities'> {
+  return { certificateAuthorities: () => config()?.local?.ca.pem };
 }
 
 function sourceOf(access: ClusterAccessOptions): string {
@@ -115,17 +158,19 @@ function held(receiver: OwnSnapshotReceiver): Snapshot | undefined {
 }
 
 function readingOf(
-  { embeddedSync, serverId, local, peerCa, settings: { apiServers, snapshot } }: ServeConfig,
+  { embeddedSync, serverId, local, settings: { apiServers, snapshot, peers } }: ServeConfig,
   pseudonym: string,
 ): Reading {
   if (embeddedSync === undefined) throw new TypeError('There is no cluster to read: snapshots are pushed.');
   return {
     kubernetes: embeddedSync,
     servers: apiServers.servers ?? [],
-    certificateAuthorities: peerCa?.pem,
     cluster: snapshot.cluster,
+    peers: { allowLoopback: peers.allowLoopback, allowedCIDRs: peers.allowedCIDRs },
     local:
-      serverId === undefined || local === undefined ? undefined : { id: serverId, ...localApiServer(local) },
+      serverId === undefined || local === undefined
+        ? undefined
+        : { id: serverId, origin: local.origin, serverName: local.serverName },
     via: `1.1 ${pseudonym}`,
     timing: { ...timing, grace: snapshot.departedServerGrace },
   };

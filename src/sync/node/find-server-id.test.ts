@@ -16,7 +16,7 @@ test('a search that is over ends at once, though the server takes connections an
   const connected = once(silent, 'connection');
   const found = findServerId({
     access: { kubeconfig: await kubeconfig(origin) },
-    local: { origin, serverName: 'localhost', certificateAuthorities: clusterAuthority },
+    local: { origin, serverName: 'localhost', certificateAuthorities: () => clusterAuthority },
     hostname: 'cp-a',
     isLocal: () => false,
     signal: over.signal,

@@ -98,5 +98,5 @@ export function localApiServer({
   serverName,
   ca,
 }: NonNullable<ServeConfig['local']>): Omit<LocalApiServer, 'id'> {
-  return { origin, serverName, certificateAuthorities: ca.pem };
+  return { origin, serverName, certificateAuthorities: () => ca.pem };
 }

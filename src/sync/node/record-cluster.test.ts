@@ -120,7 +120,11 @@ test('the cluster of a kubeconfig is recorded as well, its servers each in a fol
   const server = await cluster.startServer({ version: '1.36', name: 'server' });
   const folder = join(cluster.directory, 'recording');
   const kubernetes = { kubeconfig: await cluster.kubeconfig(server) };
-  const live = await syncOnce({ ...cluster.credentials, servers: [], kubernetes, record: folder }, signal);
+  const peers = { allowLoopback: true };
+  const live = await syncOnce(
+    { ...cluster.credentials, servers: [], kubernetes, peers, record: folder },
+    signal,
+  );
   assert.equal(live.ok, true);
   // A recording has the schemas of one version as well.
   const offline = await snapshotFromFolder(folder, { alwaysReadsSchemas: true });

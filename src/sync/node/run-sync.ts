@@ -7,13 +7,19 @@ import {
 } from '../../node/credentials/cluster-access.ts';
 import type { HttpsServer, OpenServerClient } from '../../node/destinations/https-client.ts';
 import { defaultLogger } from '../../runtime/console-logger.ts';
-import { systemClock } from '../../runtime/time.ts';
+import { type Clock, systemClock } from '../../runtime/time.ts';
+import {
+  type AddressPolicyOptions,
+  checkServerAddress,
+  createAddressPolicy,
+} from '../../snapshot/addresses/address-policy.ts';
 import { addressOf } from '../../snapshot/addresses/addresses.ts';
 import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';
 import { publicHalfOf, signingKeyOf } from '../../snapshot/signing/seal.ts';
 import { createAdvertisedAddresses } from '../advertised-addresses.ts';
 import { type ClusterSource, createClusterSource } from '../cluster-source.ts';
 import type { SnapshotTarget } from '../deliver.ts';
+import { placeOf, placeOfServer } from '../endpoints.ts';
 import { createSyncLoop, runOnce, type SyncLoop, type SyncOnceResult, type SyncParts } from '../sync-loop.ts';
 import type { ServerDescription } from '../sync-server.ts';
 import { defaultTiming, type SyncTiming } from '../timing.ts';
@@ -88,6 +94,10 @@ export interface SyncOptions
   readonly openClient?: OpenServerClient | undefined;
   /** Reads the kubeconfig, and the files that it names. Default: from disk. */
   readonly readFile?: ReadFile | undefined;
+  /** Default: the system's. */
+  readonly clock?: Clock | undefined;
+  /** Which addresses are dialled that objects of the cluster name. Default: as of `createAddressPolicy`. */
+  readonly peers?: AddressPolicyOptions | undefined;
 }
 
 /** The options contradict each other, together with what a kubeconfig adds: trying again helps nothing. */
@@ -201,7 +211,7 @@ async function openSync(
   timing: Partial<SyncTiming> | undefined = given.timing,
   patience: number = holdersAskedFor,
 ) {
-  const access = given.kubernetes && (await loadClusterAccess(given.kubernetes, given.readFile));
+  const access = given.kubernetes && (await loadClusterAccess(given.kubernetes, given.readFile, given.clock));
   const { routers = [], openClient } = given;
   const credentialsNow = async (): Promise<SyncCredentials> => {
     const own = ownCredentials(given);
@@ -261,6 +271,7 @@ async function openSync(
     signingKey,
     previous,
     advertised,
+    clock: options.clock,
     cluster: options.cluster,
     // doctor compares them with those of another cluster.
     alwaysReadsSchemas: record !== undefined,
@@ -288,20 +299,31 @@ export function openCluster(
   client: ApiClient,
   given: Pick<
     SyncOptions,
-    'servers' | keyof SyncCredentials | 'credentials' | 'local' | 'previous' | 'timing'
+    'servers' | keyof SyncCredentials | 'credentials' | 'local' | 'previous' | 'timing' | 'clock' | 'peers'
   >,
   access: ClusterAccess | undefined,
   recording?: Recording,
 ): ClusterSource {
-  const { local, previous, timing } = given;
-  const peerAt = (origin: string, serverName = apiServerName): Endpoint => ({
-    origin,
-    serverName,
-    certificateAuthorities: ownCredentials(given).certificateAuthorities,
+  const { local, previous, timing, clock = systemClock } = given;
+  const policy = createAddressPolicy(given.peers);
+  const certificateAuthorities = () => ownCredentials(given).certificateAuthorities;
+  /** At an address that an object of the cluster names. */
+  const foundAt = (address: string): Endpoint => ({
+    origin: `https://${address}`,
+    serverName: apiServerName,
+    certificateAuthorities,
+    addressPolicy: policy,
   });
-  const endpointOf = ({ readFrom, url, address, serverName }: ServerDescription): Endpoint | undefined => {
+  const isListed = (id: string): boolean => given.servers.some((server) => server.id === id);
+  const listedPlaces = new Set(given.servers.map(placeOfServer));
+  const isListedAt = (address: string): boolean => listedPlaces.has(placeOf(address));
+  const endpointOf = (server: ServerDescription): Endpoint | undefined => {
+    const { id, readFrom, url, address, serverName = apiServerName } = server;
     const origin = readFrom ?? url ?? (address && `https://${address}`);
-    return origin === undefined ? undefined : peerAt(origin, serverName);
+    if (origin === undefined) return undefined;
+    // The operator has said where those are that are listed by hand.
+    const addressPolicy = isListed(id) ? undefined : policy;
+    return { origin, serverName, certificateAuthorities, addressPolicy };
   };
   /**
    * By the ID that it had at the start, or by the address of a Lease that it has got since. An endpoint without a Lease is
@@ -311,33 +333,37 @@ export function openCluster(
     const address = server.holderIdentity === undefined ? undefined : addressOf(server);
     return server.id === local?.id || (address !== undefined && local?.isAt?.(address) === true);
   };
-  let addresses: readonly string[] = [];
+  let others: readonly Endpoint[] = [];
   const connection = client.watching(() => {
     if (access === undefined) return given.servers.flatMap((server) => endpointOf(server) ?? []);
     const named = { origin: access.server, serverName: access.serverName };
-    const others = addresses.map((address) => peerAt(`https://${address}`));
     // The kubeconfig's server may be a router.
     return local === undefined ? [named, ...others] : [local, ...others, named];
   });
   return createClusterSource({
     connection: recording?.ofCluster(connection) ?? connection,
     documentsOf: (server) => {
-      const endpoint = endpointOf(server);
+      const own = !isListed(server.id) && isLocal(server) ? local : undefined;
+      const endpoint = own ?? endpointOf(server);
       if (endpoint === undefined) return undefined;
-      const isListed = given.servers.some(({ id }) => id === server.id);
-      const own = !isListed && isLocal(server) ? local : undefined;
-      const documents = client.documentsAt(own ?? endpoint);
+      const documents = client.documentsAt(endpoint);
       return recording?.ofServer(server.id, documents) ?? documents;
     },
     listed: given.servers.map((server) => ({ ...server, addressSource: 'listed' })),
     finding: access && {
-      servingNames: (address, signal) => client.servingNames(peerAt(`https://${address}`), signal),
+      servingNames: (address, signal) => client.servingNames(foundAt(address), signal),
+      refusal: (address) => (isListedAt(address) ? undefined : checkServerAddress(address, policy)),
       previous,
     },
-    clock: systemClock,
+    clock,
     timing,
     onServers: (servers) => {
-      addresses = servers.flatMap((server) => (isLocal(server) ? [] : (addressOf(server) ?? [])));
+      others = servers.flatMap((server) => {
+        const address = isLocal(server) ? undefined : addressOf(server);
+        if (address === undefined) return [];
+        const found = foundAt(address);
+        return isListed(server.id) ? { ...found, addressPolicy: undefined } : found;
+      });
       // A recording is over after a round.
       if (recording === undefined) client.retain(new Set(servers.map(({ documents }) => documents)));
     },
