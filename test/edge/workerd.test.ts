@@ -1,4 +1,8 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
+import { request } from 'node:https';
+import { text } from 'node:stream/consumers';
 import { describe, test } from 'node:test';
 import { allHeaders } from '../../src/apimachinery/raw-headers.ts';
 import { createAuthority } from '../support/certificates.ts';
@@ -75,6 +79,24 @@ describe('a router on self-hosted workerd, mutual TLS on both sides', () => {
       networks: ['10.0.0.0/8'],
     });
     assert.equal((await askEdge(confined, cluster, '/api/v1/pods')).status, 503);
+    assert.deepEqual(cluster.local.requests, []);
+  });
+
+  test('refuses a target that is no path, for workerd would take it for a part of the host', async (context) => {
+    const cluster = await edgeProcessCluster(context);
+    const edge = await startEdge(context, cluster, { tls: edgeTlsOf(cluster, true) });
+    const { authority, client } = cluster;
+    const asked = request(edge.origin, {
+      path: '*',
+      ca: authority.certificate,
+      cert: client.chain,
+      key: client.privateKey,
+      agent: false,
+    });
+    asked.end();
+    const [response] = (await once(asked, 'response')) as [IncomingMessage];
+    const { reason } = JSON.parse(await text(response)) as { readonly reason: string };
+    assert.deepEqual([response.statusCode, reason], [400, 'BadRequest']);
     assert.deepEqual(cluster.local.requests, []);
   });
 

@@ -14,7 +14,10 @@ const accessHeaders: ReadonlySet<string> = new Set([
 ]);
 
 const accessCookie = /^\s*CF_(?:Authorization|AppSession)\s*=/i;
-/** Several Cookie lines are read as one, joined by `, ` (Fetch section 2.2); a cookie begins with its name. */
+/**
+ * workerd reads several Cookie lines as one, joined by `, `, which no application reads as several cookies; a cookie begins with
+ * its name, and holds no comma (RFC 6265 section 4.1.1).
+ */
 const betweenCookies = /;|,(?=\s*[^\s,;="]+\s*=)/;
 
 export function withoutAccessCredentials(headers: RawHeaders): {
@@ -28,16 +31,15 @@ export function withoutAccessCredentials(headers: RawHeaders): {
     const lowerCaseName = name.toLowerCase();
     if (lowerCaseName === accessTokenHeader) accessToken = value;
     if (accessHeaders.has(lowerCaseName)) continue;
-    const rest = lowerCaseName === 'cookie' ? withoutAccessCookie(value) : value;
+    const rest = lowerCaseName === 'cookie' ? withoutAccessCookies(value) : value;
     if (rest !== undefined) kept.push(name, rest);
   }
   return { kept, accessToken };
 }
 
 /** One line for those that are left, as HTTP/2 joins cookies (RFC 9113 section 8.2.3). */
-function withoutAccessCookie(value: string): string | undefined {
+function withoutAccessCookies(value: string): string | undefined {
   const cookies = value.split(betweenCookies);
   const others = cookies.filter((cookie) => !accessCookie.test(cookie));
-  if (others.length === cookies.length) return value;
   return others.length === 0 ? undefined : others.map((cookie) => cookie.trim()).join('; ');
 }

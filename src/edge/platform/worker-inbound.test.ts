@@ -14,7 +14,8 @@ for (const [cookies, left] of [
   ['CF_Authorization=secret, x=1', ['x=1']],
   ['x=1; CF_Authorization=secret; y=2, CF_AppSession=secret', ['x=1; y=2']],
   ['CF_Authorization=secret', []],
-  ['x=1, y=2', ['x=1, y=2']],
+  ['x=1, y=2', ['x=1; y=2']],
+  ['x=1; y="2"', ['x=1; y="2"']],
   ['x=a, b; y=2', ['x=a, b; y=2']],
 ] as const) {
   test(`of the cookies ${cookies} Access keeps its own, and the others stay`, () => {

@@ -86,6 +86,7 @@ export async function startWorkerApp(environment: object, logger: Logger): Promi
     async fetch(request: PlatformRequest, context) {
       const host = request.headers.get('host');
       if (host !== null && !isUriHost(host)) return hostRefused();
+      if (!hasPath(request.url)) return targetRefused();
       try {
         const waitUntil: ExecutionContext['waitUntil'] = (promise) => context.waitUntil(promise);
         // An upgrade runs a command, whatever its method.
@@ -104,6 +105,18 @@ export async function startWorkerApp(environment: object, logger: Logger): Promi
       }
     },
   };
+}
+
+/** workerd appends the target of `OPTIONS *` to the host as it is (RFC 9112 section 3.2.4). */
+function hasPath(url: string): boolean {
+  return url.includes('/', url.indexOf('//') + 2);
+}
+
+function targetRefused(): Response {
+  return statusResponse(
+    'BadRequest',
+    "request target refused: it does not begin with '/': send path and query",
+  );
 }
 
 /** workerd puts the Host header in front of the target and parses both as one URL. */
