@@ -32,7 +32,7 @@ import { defaultTiming, type SyncTiming } from './timing.ts';
 
 /**
  * Each API server renews its Lease every 10 s, so silence on a watch of Leases shows an outage sooner than on other kinds,
- * which may send only one bookmark a minute. Milliseconds.
+ * which may send only one bookmark a minute. Of the two labels one usually has no Lease, and is as silent as those. Milliseconds.
  */
 const leaseSilence = 35_000;
 
@@ -65,11 +65,10 @@ export function createClusterSource(options: ClusterSourceOptions) {
   let listener = () => {};
   const onChange = () => listener();
   const common = { connection, clock, timing, onChange };
-  const leaseTiming = { ...timing, silence: Math.min(timing.silence, leaseSilence) };
   const leaseLists = identityLeasePaths.map((path) =>
     createReflector<IdentityLease>({
       ...common,
-      timing: leaseTiming,
+      silenceWithItems: Math.min(timing.silence, leaseSilence),
       path,
       project: parseIdentityLease,
       reported: ({ renewedAt: _renewedAt, ...lease }) => lease,

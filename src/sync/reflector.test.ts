@@ -59,7 +59,7 @@ test('lists, then watches from where the list ends, for a time and with bookmark
   });
   await watch.attempted;
   assert.deepEqual(names(), ['/one']);
-  assert.deepEqual(script.lists, [`${path}&limit=500`]);
+  assert.deepEqual(script.lists, [`${path}&resourceVersion=0`]);
   assert.deepEqual(Object.fromEntries(current().query), {
     labelSelector: 'a=b',
     watch: 'true',
@@ -208,27 +208,93 @@ test('attempts at a server that is away come at growing, random distances', asyn
   assert.deepEqual(times, [200, 500, 1100, 2300, 4700, 9500, 17000, 24500]);
 });
 
-test('everything is listed again now and then, though the watch works', async (context) => {
-  const { script, current, clock, names } = await watching(context);
-  script.list = () => listResponse([thing('missed', '20')], '20');
-  for (let minute = 0; minute < 10; minute++) {
-    current().send({ type: 'BOOKMARK', object: { metadata: { resourceVersion: '15' } } });
+test('nothing is listed again by the clock: a watch that is over goes on where it ended', async (context) => {
+  const { script, current, clock, watch } = await watching(context);
+  const ended = new Set<object>();
+  for (let minute = 1; minute <= 120; minute++) {
+    current().send({ type: 'BOOKMARK', object: { metadata: { resourceVersion: String(100 + minute) } } });
     await clock.advance(60_000);
+    // The server ends every other watch when its time is over; the others are not waited for.
+    if (minute % 20 === 10 && !ended.has(current())) {
+      ended.add(current());
+      current().end();
+    }
   }
-  // The server ends the watch when its time is over.
-  current().end();
-  await clock.advance(1000);
-  assert.equal(script.lists.length, 2);
-  assert.deepEqual(names(), ['/missed']);
+  assert.equal(script.lists.length, 1);
+  assert.ok(script.watches.length >= 11 && script.watches.length <= 13, `${script.watches.length} watches`);
+  const versions = script.watches.slice(1).map(({ query }) => Number(query.get('resourceVersion')));
+  assert.deepEqual(
+    versions,
+    versions.toSorted((one, other) => one - other),
+  );
+  assert.ok(versions.every((version) => version > 100));
+  assert.equal(watch.failure(), undefined);
 });
 
-test('a server that does not end a watch when its time is over is not waited for', async (context) => {
-  const { script, current, clock } = await watching(context);
-  for (let minute = 0; minute < 12; minute++) {
-    current().send({ type: 'BOOKMARK', object: { metadata: { resourceVersion: '15' } } });
+test('only after a 410, or an answer of no use, is a list asked of etcd; else it is not older than what was seen', async (context) => {
+  const { script, current, clock, changes, watch } = await watching(context);
+  const last = () => new URLSearchParams(script.lists.at(-1)?.split('?')[1]);
+  current().send(added('one', '31'));
+  current().sendText('no JSON\n');
+  await clock.advance(1000);
+  assert.deepEqual([last().get('resourceVersion'), last().get('limit')], ['31', null]);
+  script.list = () => listResponse([thing('one', '31')], '40');
+  current().send({ type: 'ERROR', object: { kind: 'Status', code: 410 } });
+  await clock.advance(1000);
+  assert.deepEqual([last().get('resourceVersion'), last().get('limit')], [null, '500']);
+  // 410 as the status of a watch is no failure, either.
+  const before = changes();
+  script.watchStatus = 410;
+  current().end();
+  await clock.advance(300);
+  script.watchStatus = 200;
+  await clock.advance(3000);
+  assert.equal(last().get('resourceVersion'), null);
+  assert.deepEqual([changes(), watch.failure()], [before, undefined]);
+  // The server's cache does not have it, and will not for a while: its answer is 504.
+  const timeout = { kind: 'Status', code: 504, message: 'Too large resource version' };
+  script.list = (asked) =>
+    asked.includes('resourceVersion') ? jsonDocument(timeout, 504) : listResponse([thing('two', '50')], '50');
+  current().sendText('no JSON\n');
+  await clock.advance(20_000);
+  assert.equal(last().get('limit'), '500');
+  assert.deepEqual(
+    watch.items()?.map(({ name }) => name),
+    ['/two'],
+  );
+});
+
+test('of a kind without objects a bookmark a minute is enough, though its objects would change all the time', async (context) => {
+  const script = scriptedWatch();
+  const clock = manualClock();
+  const reflector = createReflector({
+    path,
+    project: objectKey,
+    connection: script,
+    clock,
+    timing: defaultTiming,
+    silenceWithItems: 35_000,
+    onChange: () => {},
+  });
+  const controller = new AbortController();
+  const running = reflector.run(controller.signal);
+  context.after(() => {
+    controller.abort();
+    return running;
+  });
+  await settle();
+  const current = () => script.watches.at(-1) ?? assert.fail('there is no watch');
+  for (let minute = 1; minute < 9; minute++) {
     await clock.advance(60_000);
+    current().send({ type: 'BOOKMARK', object: { metadata: { resourceVersion: String(100 + minute) } } });
   }
-  assert.equal(script.lists.length, 2);
+  await settle();
+  assert.equal(script.watches.length, 1);
+  current().send(added('one', '200'));
+  await clock.advance(1000);
+  const first = current();
+  await clock.advance(35_000);
+  assert.equal(first.isGivenUp(), true);
 });
 
 test('a line that is no event makes a new list: something may be missing', async (context) => {

@@ -21,6 +21,8 @@ interface ReflectorOptions<Item> {
   readonly connection: WatchConnection;
   readonly clock: Clock;
   readonly timing: SyncTiming;
+  /** In place of `timing.silence` while there are objects: for those that change all the time. Milliseconds. */
+  readonly silenceWithItems?: number | undefined;
   /** Called after the items have changed, and when they can be read again or no longer. */
   readonly onChange: () => void;
 }
@@ -40,13 +42,18 @@ class Expired extends Error {}
 /** Lists and watches the objects of one kind, as client-go's reflector does. */
 export function createReflector<Item>(options: ReflectorOptions<Item>) {
   const { path, project, connection, clock, timing, onChange } = options;
-  const { silence } = timing;
+  const silenceNow = () => (items?.size ? (options.silenceWithItems ?? timing.silence) : timing.silence);
   const subject = `a watch of ${withoutQuery(path)}`;
   const reported = options.reported ?? ((item: Item): unknown => item);
   const attempted = Promise.withResolvers<void>();
   let items: Map<string, Item> | undefined;
   let failure: string | undefined;
   let failures = 0;
+  /**
+   * What a list must not be older than: at first whatever the server's watch cache has, later what was seen. `undefined`: only
+   * the newest is good enough, after a 410 or an answer that is of no use (as in client-go's reflector, relistResourceVersion).
+   */
+  let known: string | undefined = '0';
 
   function isOther(before: Item | undefined, after: Item | undefined): boolean {
     if (before === undefined || after === undefined) return before !== after;
@@ -85,21 +92,20 @@ export function createReflector<Item>(options: ReflectorOptions<Item>) {
 
   async function list(signal: AbortSignal): Promise<string | undefined> {
     const found = await withReadTimeout(timing.listTimeout, signal, (deadline) =>
-      listObjects(connection, path, deadline),
+      listObjects(connection, path, deadline, known),
     );
     if (found === undefined) return undefined;
+    known = found.resourceVersion || '0';
     keep(new Map(found.items.map((object) => [objectKey(object), project(object)])));
     return found.resourceVersion || undefined;
   }
 
-  /** Watches from `version` on, over one connection after the other, until it is time to list again. */
+  /** Watches from `version` on, over one connection after the other, until something may be missing. */
   async function follow(version: string, signal: AbortSignal): Promise<void> {
-    const listAgainAt = clock.monotonic() + resyncDelay();
     let from = version;
     while (!signal.aborted) {
       const openedAt = clock.monotonic();
-      const lifetime = listAgainAt - openedAt;
-      if (lifetime < 1000) return;
+      const lifetime = timing.watchLifetime * (0.9 + 0.2 * clock.random());
       const openedFrom = from;
       try {
         for await (const { type, object } of watch(from, lifetime, signal)) {
@@ -107,14 +113,16 @@ export function createReflector<Item>(options: ReflectorOptions<Item>) {
             change(objectKey(object), type === 'DELETED' ? undefined : project(object));
           }
           from = resourceVersionOf(object) ?? from;
+          known = from;
         }
         // A server that ends each watch at once, without an event, must not be asked without end.
-        const wasUseful = from !== openedFrom || clock.monotonic() - openedAt >= silence;
+        const wasUseful = from !== openedFrom || clock.monotonic() - openedAt >= silenceNow();
         failures = wasUseful ? 0 : failures + 1;
       } catch (error) {
         if (signal.aborted) return;
         if (from !== openedFrom) failures = 0;
         if (error instanceof Expired) {
+          known = undefined;
           // A first time is normal. A server that returns it for each watch must not be listed without end.
           if (from === openedFrom) failures++;
           return;
@@ -135,6 +143,7 @@ export function createReflector<Item>(options: ReflectorOptions<Item>) {
    */
   async function* watch(from: string, lifetime: number, signal: AbortSignal): AsyncGenerator<WatchEvent> {
     const attempt = new AbortController();
+    const silence = silenceNow();
     const either = AbortSignal.any([signal, attempt.signal]);
     void clock.sleep(lifetime + lifetimeGrace, either).then(() => attempt.abort());
     try {
@@ -152,7 +161,7 @@ export function createReflector<Item>(options: ReflectorOptions<Item>) {
       let rest = '';
       while (!either.aborted) {
         // A connection to a peer that is gone can stay open and silent for ever.
-        const result = await waitAtMost(received.next(), silence, clock, either);
+        const result = await waitAtMost(received.next(), silenceNow(), clock, either);
         if (either.aborted || result === 'timed-out' || result.done === true) return;
         const lines = (rest + result.value).split('\n');
         rest = lines.pop() ?? '';
@@ -169,7 +178,6 @@ export function createReflector<Item>(options: ReflectorOptions<Item>) {
     }
   }
 
-  const resyncDelay = () => timing.resync * (0.9 + 0.2 * clock.random());
   const pause = (signal: AbortSignal) =>
     clock.sleep(backOffDelay(timing.watchBackOff, Math.max(failures, 1), clock.random()), signal);
 
@@ -181,10 +189,11 @@ export function createReflector<Item>(options: ReflectorOptions<Item>) {
           const version = await list(signal);
           succeeded();
           attempted.resolve();
-          if (version === undefined) await clock.sleep(Math.min(resyncDelay(), unservedDelay), signal);
+          if (version === undefined) await clock.sleep(unservedDelay, signal);
           else await follow(version, signal);
         } catch (error) {
           if (!signal.aborted) failed(error);
+          if (error instanceof ReadError && error.code !== 'Unreachable') known = undefined;
           attempted.resolve();
         }
         await pause(signal);

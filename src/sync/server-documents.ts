@@ -172,7 +172,7 @@ const listPage = v.object({
   ),
 });
 
-/** The default of kubectl's `--chunk-size`, so that no response grows with the cluster. */
+/** The default of kubectl's `--chunk-size`, so that no page grows with the cluster. */
 const pageSize = 500;
 /** More pages than any cluster has: a server that always names a next page must not delay the round for ever. */
 const maximumPages = 1000;
@@ -191,16 +191,20 @@ interface ObjectList {
  * 503 then (k8s.io/apiserver pkg/util/notfoundhandler). client-go keeps its objects too, after any failed list
  * (tools/cache/reflector.go).
  *
+ * @param notOlderThan a resource version: the server lists from its watch cache, whole, once that has it; `0`: as it is.
+ *   Default: the newest, in pages, which a server before 1.34 reads from etcd
  * @throws {ReadError} if any page cannot be read, also if the continue token has expired
  */
 export async function listObjects(
   documents: ServerDocuments,
   path: string,
   signal: AbortSignal | undefined,
+  notOlderThan?: string,
 ): Promise<ObjectList | undefined> {
   const items: unknown[] = [];
-  const first = `${path}${path.includes('?') ? '&' : '?'}limit=${pageSize}`;
-  let next = first;
+  const collection = `${path}${path.includes('?') ? '&' : '?'}`;
+  const paged = `${collection}limit=${pageSize}`;
+  let next = notOlderThan === undefined ? paged : `${collection}resourceVersion=${notOlderThan}`;
   for (let pages = 0; pages < maximumPages; pages++) {
     const document = await getJson(documents, next, signal);
     if (document === undefined) return undefined;
@@ -209,7 +213,7 @@ export async function listObjects(
     const { continue: token, resourceVersion } = page.metadata;
     // All pages of a list show the same moment, so each names the same version.
     if (token === '') return { items, resourceVersion };
-    next = `${first}&continue=${encodeURIComponent(token)}`;
+    next = `${paged}&continue=${encodeURIComponent(token)}`;
   }
   throw new ReadError('InvalidDocument', `${withoutQuery(path)} has more than ${maximumPages} pages`);
 }

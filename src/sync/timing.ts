@@ -18,10 +18,10 @@ export const defaultTiming = {
   concurrentDocuments: 8,
 
   listTimeout: 30_000,
-  /** A watch that is silent for this long is closed and opened again. */
+  /** A watch that is silent for this long is closed and opened again: a server sends a bookmark a minute. */
   silence: 90_000,
-  /** Everything that is watched is listed again this often, give or take a tenth. */
-  resync: 600_000,
+  /** For how long a watch is asked for, give or take a tenth. The next goes on where it ends: nothing is listed again. */
+  watchLifetime: 600_000,
   /** Between attempts to list or watch; its first delay also between watches that ended normally. */
   watchBackOff: { initialMilliseconds: 200, maximumMilliseconds: 10_000 },
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { clusterOf } from '../../../test/support/cluster-states.ts';
@@ -135,6 +135,11 @@ test('the cluster of a kubeconfig is recorded as well, its servers each in a fol
   );
   const leases = 'apis__coordination.k8s.io__v1__namespaces__kube-system__leases@';
   assert.ok((await readdir(folder)).some((file) => file.startsWith(leases)));
+  // It has addresses and versions of the control plane.
+  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
+    const { mode } = await stat(join(entry.parentPath, entry.name));
+    assert.equal(mode & 0o777, entry.isDirectory() ? 0o700 : 0o600, entry.name);
+  }
 });
 
 test('no request could return a secret, and no credentials are written', async (context) => {

@@ -77,8 +77,10 @@ function nameOf(pathWithQuery: string): string {
   if (!/^\/[a-z0-9.-]+(?:\/[a-z0-9.-]+)*$/i.test(path) || path.includes('..')) {
     throw new ReadError('Unreachable', `${path} is not the path of a recorded document`);
   }
-  // One document of a server is under one path, whatever its hash; the size of pages says nothing.
-  const counted = query.split('&').filter((each) => each !== '' && !/^(?:hash|limit)=/.test(each));
+  // One document of a server is under one path, whatever its hash; how it was listed says nothing.
+  const counted = query
+    .split('&')
+    .filter((each) => each !== '' && !/^(?:hash|limit|resourceVersion)=/.test(each));
   const selection = counted.map((each) => `@${each.replaceAll('/', '%2F')}`).join('');
   return `${path.slice(1).replaceAll('/', '__')}${selection}`;
 }
