@@ -26,6 +26,7 @@ const faults = [
   ...faultyImports(),
   ...(await faultyBundle('src/index.ts')),
   ...(await faultyBundle('src/edge/worker/index.ts')),
+  ...(await faultyBundle('src/edge/index.ts')),
 ];
 for (const fault of faults) console.error(fault);
 if (faults.length > 0) process.exit(1);
