@@ -23,7 +23,7 @@ function ownWord(serverId: string, path: string, document: unknown): Promise<Ser
   const parsed = parseDiscoveryPath(path);
   assert.ok(parsed, path);
   const contentType = parsed.kind === 'groups' ? aggregatedV2 : 'application/json';
-  const response = { etag: undefined, contentType, text: JSON.stringify(document) };
+  const response = { etag: undefined, contentType, text: async () => JSON.stringify(document) };
   return new OwnDocuments(silentLogger).take(serverId, parsed, response);
 }
 
@@ -231,7 +231,7 @@ describe('what is remembered', () => {
   const response = (etag: string | undefined, ...groups: APIGroupDiscovery[]) => ({
     etag,
     contentType: aggregatedV2,
-    text: JSON.stringify(list(...groups)),
+    text: async () => JSON.stringify(list(...groups)),
   });
 
   test('is found again under its ETag, and without one by its text', async () => {
@@ -247,6 +247,40 @@ describe('what is remembered', () => {
     assert.notEqual(await documents.take('b', path, response(undefined, widgets)), untagged);
   });
 
+  test('is read once for all who are given it at the same time, and not read where its ETag is known', async () => {
+    for (const etag of ['"1"', undefined]) {
+      const documents = new OwnDocuments(silentLogger);
+      const { text, ...head } = response(etag, apps);
+      let read = 0;
+      const counted = {
+        ...head,
+        text: () => {
+          read += 1;
+          return text();
+        },
+      };
+      const taken = await Promise.all(Array.from({ length: 100 }, () => documents.take('a', path, counted)));
+      assert.equal(new Set(taken).size, 1);
+      assert.ok(taken[0]);
+      assert.equal(
+        read,
+        etag === undefined ? 100 : 1,
+        'without an ETag what it says is known by its text alone',
+      );
+      assert.equal(await documents.take('a', path, response(etag, apps)), taken[0]);
+    }
+  });
+
+  test('is read by the next one where the first one’s response breaks off', async () => {
+    const documents = new OwnDocuments(silentLogger);
+    const good = response('"1"', apps);
+    const broken = { ...good, text: () => Promise.reject(new Error('broken off')) };
+    const first = documents.take('a', path, broken);
+    const second = documents.take('a', path, good);
+    await assert.rejects(first, /broken off/);
+    assert.ok(await second);
+  });
+
   test('is bounded, and the oldest goes', async () => {
     const documents = new OwnDocuments(silentLogger);
     for (let index = 0; index < 600; index++)
@@ -260,7 +294,11 @@ describe('what is remembered', () => {
     const documents = new OwnDocuments(logger);
     for (const text of ['<html></html>', '<html></html>', '{"kind":"APIGroupDiscoveryList","items":[{}']) {
       assert.equal(
-        await documents.take('a', path, { etag: undefined, contentType: aggregatedV2, text }),
+        await documents.take('a', path, {
+          etag: undefined,
+          contentType: aggregatedV2,
+          text: async () => text,
+        }),
         undefined,
       );
     }
@@ -272,7 +310,7 @@ describe('what is remembered', () => {
   test('is nothing of a classic list, which old servers give: it lists what others serve', async () => {
     const documents = new OwnDocuments(silentLogger);
     const text = JSON.stringify({ kind: 'APIGroupList', apiVersion: 'v1', groups: [] });
-    const classic = { etag: undefined, contentType: 'application/json', text };
+    const classic = { etag: undefined, contentType: 'application/json', text: async () => text };
     assert.equal(await documents.take('a', path, classic), undefined);
   });
 });

@@ -1,6 +1,7 @@
 import * as v from 'valibot';
 import { parseLargeJson } from '../runtime/large-json.ts';
 import type { Logger } from '../runtime/logger.ts';
+import { SharedFlights } from '../runtime/shared-flights.ts';
 import { createTimeSlice } from '../runtime/time.ts';
 import { jsonObject } from '../runtime/validation.ts';
 import type { APIGroupDiscovery } from '../snapshot/format/schema.ts';
@@ -87,7 +88,8 @@ export interface ServersDocument {
 interface ServersResponse {
   readonly etag: string | undefined;
   readonly contentType: string;
-  readonly text: string;
+  /** Reads the body. Not called where the ETag says that the document is known. `undefined`: it is too long. @throws when it broke off */
+  text(): Promise<string | undefined>;
 }
 
 interface Remembered {
@@ -102,6 +104,7 @@ interface Remembered {
 export class OwnDocuments {
   readonly #logger: Logger;
   readonly #remembered = new Map<string, Remembered>();
+  readonly #taking = new SharedFlights<ServersDocument | undefined>();
 
   constructor(logger: Logger) {
     this.#logger = logger;
@@ -116,30 +119,54 @@ export class OwnDocuments {
     this.#remembered.delete(keyOf(serverId, path));
   }
 
-  /** @returns `undefined` where it is no document that can be merged: the snapshot's word holds then */
+  /**
+   * Of all that are given the same document at the same time, one reads it.
+   * @returns `undefined` where it is no document that can be merged: the snapshot's word holds then
+   * @throws when the body broke off
+   */
   async take(
     serverId: string,
     path: DiscoveryPath,
     response: ServersResponse,
   ): Promise<ServersDocument | undefined> {
-    const { etag, text } = response;
+    const { etag, contentType } = response;
+    // Whether two documents without an ETag are the same is known once both are read.
+    const untagged = etag === undefined ? await response.text() : undefined;
+    if (etag === undefined && untagged === undefined) return undefined;
     const key = keyOf(serverId, path);
-    const known = this.#remembered.get(key);
-    if (known?.text === text) return known.document;
-    const says = await this.#read(serverId, path, response);
-    const document = says && { serverId, says };
+    const isKnown = (known: Remembered | undefined): known is Remembered =>
+      known !== undefined && (etag === undefined ? known.text === untagged : known.etag === etag);
+    const known = this.known(serverId, path);
+    if (isKnown(known)) return known.document;
+    return this.#taking.once(`${key} ${etag ?? untagged}`, async () => {
+      // Who has waited for one that failed.
+      const current = this.known(serverId, path);
+      if (isKnown(current)) return current.document;
+      const text = untagged ?? (await response.text());
+      if (text === undefined) return undefined;
+      const says = await this.#read(serverId, path, contentType, text);
+      const document = says && { serverId, says };
+      this.#remember(key, {
+        etag,
+        text: etag === undefined && text.length <= maximumText ? text : undefined,
+        document,
+      });
+      return document;
+    });
+  }
+
+  #remember(key: string, remembered: Remembered): void {
     this.#remembered.delete(key);
-    const isKept = etag === undefined && text.length <= maximumText;
-    this.#remembered.set(key, { etag, text: isKept ? text : undefined, document });
+    this.#remembered.set(key, remembered);
     const [oldest] = this.#remembered.keys();
     if (this.#remembered.size > maximumDocuments && oldest !== undefined) this.#remembered.delete(oldest);
-    return document;
   }
 
   async #read(
     serverId: string,
     path: DiscoveryPath,
-    { contentType, text }: ServersResponse,
+    contentType: string,
+    text: string,
   ): Promise<OwnDocument | undefined> {
     try {
       return await parseOwnDocument(path, contentType, text);

@@ -97,6 +97,17 @@ test('a monitor may read what its role names and nothing else, asked in its own 
   ]);
 });
 
+test('many who ask for the same at the same time are asked for once; of one that leaves nobody takes a word', async () => {
+  const token = { authorization: 'Bearer of-the-monitor' };
+  const { ask, asked } = await cluster({ rule: () => true });
+  const all = await Promise.all(Array.from({ length: 50 }, () => ask(statusPath, token)));
+  assert.ok(all.every(({ status }) => status === 200));
+  assert.equal(asked.length, 1);
+  const other = { authorization: 'Bearer of-another' };
+  await Promise.all([ask(statusPath, token), ask(statusPath, other)]);
+  assert.equal(asked.length, 2, 'another caller is another question');
+});
+
 test('the sync job may push where RBAC lets it, and who may not push does not by a good signature', async () => {
   const rule: Rule = (who, { path, verb }) => who === 'sync' && path === snapshotPath && verb === 'put';
   const next = await seal({ ...snapshot, metadata: { ...snapshot.metadata, generation: 2 } });

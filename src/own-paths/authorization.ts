@@ -10,6 +10,7 @@ import { websocketProtocolHeader } from '../request/websocket-bearer.ts';
 import { type Decision, localDecision } from '../routing/decision.ts';
 import { sha256Digest } from '../runtime/bytes.ts';
 import { type Logger, silentLogger } from '../runtime/logger.ts';
+import { SharedFlights } from '../runtime/shared-flights.ts';
 import { withDeadline } from '../runtime/time.ts';
 import type { ServerHealth } from '../servers/server-health.ts';
 
@@ -113,6 +114,7 @@ const toLocal = localDecision('NotAResourceRequest');
 export function createDelegatedAuthorizer(options: DelegatedAuthorizerOptions): Authorize {
   const { monotonicClock = () => performance.now(), logger = silentLogger } = options;
   const remembered = new Map<string, { readonly verdict: Verdict; readonly until: number }>();
+  const asking = new SharedFlights<Verdict>();
 
   function remember(key: string, verdict: Verdict): void {
     remembered.delete(key);
@@ -146,9 +148,15 @@ export function createDelegatedAuthorizer(options: DelegatedAuthorizerOptions): 
     const key = await keyOf(request);
     const known = remembered.get(key);
     if (known !== undefined && monotonicClock() < known.until) return known.verdict;
-    const verdict = await askServers(request);
-    if (verdict === 'allowed' || verdict === 'denied') remember(key, verdict);
-    return verdict;
+    return asking
+      .once(key, async () => {
+        const verdict = await askServers(request);
+        // Of a client that has left nobody says anything: who else waits for the same asks again.
+        request.inbound.signal.throwIfAborted();
+        if (verdict === 'allowed' || verdict === 'denied') remember(key, verdict);
+        return verdict;
+      })
+      .catch(() => 'unknown');
   };
 }
 

@@ -41,7 +41,7 @@ export class DocumentMerger {
     if (response.status === 404) this.#own.forget(serverId, merged.path);
     const own =
       response.status === 200 && request.inbound.method === 'GET'
-        ? await this.#take(serverId, merged.path, response)
+        ? await this.#take(serverId, merged.path, response, () => response)
         : this.#own.known(serverId, merged.path)?.document;
     const document = await merged.respond(own);
     if (document === undefined && response.status === 404) return outcome;
@@ -62,7 +62,9 @@ export class DocumentMerger {
     if (merged === undefined || !isAllowed(response.status)) return undefined;
     const serverId = this.#settings.local?.id;
     const isDocument = serverId !== undefined && response.status === 200 && request.inbound.method === 'GET';
-    const own = isDocument ? await this.#take(serverId, merged.path, response.clone()) : undefined;
+    const own = isDocument
+      ? await this.#take(serverId, merged.path, response, () => response.clone())
+      : undefined;
     return merged.respond(own);
   }
 
@@ -112,15 +114,20 @@ export class DocumentMerger {
     return { outcome, serverId };
   }
 
+  /** @param read the response to read, which is used up then */
   async #take(
     serverId: string,
     path: DiscoveryPath,
-    { headers, body }: Response,
+    { headers }: Response,
+    read: () => Response,
   ): Promise<ServersDocument | undefined> {
-    const text = body === null ? undefined : await readText(body, maximumDocument).catch(() => undefined);
-    if (text === undefined) return undefined;
     const etag = headers.get('etag') ?? undefined;
-    return this.#own.take(serverId, path, { etag, contentType: headers.get('content-type') ?? '', text });
+    const text = async (): Promise<string | undefined> => {
+      const { body } = read();
+      return body === null ? undefined : readText(body, maximumDocument);
+    };
+    const document = { etag, contentType: headers.get('content-type') ?? '', text };
+    return this.#own.take(serverId, path, document).catch(() => undefined);
   }
 }
 

@@ -5,6 +5,7 @@ import {
   parseAccept,
 } from '../../apimachinery/accept.ts';
 import { acceptsGzip, type EncodedResponseInit, gzip } from '../../apimachinery/content-coding.ts';
+import { SharedFlights } from '../../runtime/shared-flights.ts';
 import type { Steps } from '../../runtime/shared-work.ts';
 import type { AggregatedVersion } from './aggregated.ts';
 import type { DiscoveryPath } from './discovery-path.ts';
@@ -57,17 +58,13 @@ export function negotiateForm(path: DiscoveryPath, accept: string | undefined): 
 /** API servers compress what is longer than this (k8s.io/apiserver, responsewriters/writers.go). In bytes. */
 const gzipThreshold = 128 * 1024;
 
-/**
- * A document, ready to be sent any number of times: bytes and ETag are made once.
- *
- * No promise is kept for others to wait on. On Workers a promise belongs to the request that made it, and
- * one that is broken off would leave every later request waiting; at worst two requests do the same work.
- */
+/** A document, ready to be sent any number of times: bytes and ETag are made once. */
 export class EncodedDocument {
   readonly body: Uint8Array<ArrayBuffer>;
   readonly #hashed: Uint8Array<ArrayBuffer>;
   #etag: string | undefined;
   #gzipped: Uint8Array<ArrayBuffer> | undefined;
+  readonly #compressing = new SharedFlights<Uint8Array<ArrayBuffer>>();
 
   /** @param hashed what the ETag is made of; default: the body */
   constructor(body: Uint8Array<ArrayBuffer>, hashed = body) {
@@ -87,7 +84,7 @@ export class EncodedDocument {
   /** The body with gzip, or `undefined` when it is too short to be worth it. */
   async gzipped(): Promise<Uint8Array<ArrayBuffer> | undefined> {
     if (this.body.byteLength <= gzipThreshold) return undefined;
-    this.#gzipped ??= await gzip(this.body);
+    this.#gzipped ??= await this.#compressing.once('gzip', () => gzip(this.body));
     return this.#gzipped;
   }
 }
