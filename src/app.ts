@@ -35,7 +35,13 @@ export function createApp(options: AppOptions & AppParts): Hono<HandlerEnvironme
   // What is an API server's: accept (400), authenticate (401, `options.authenticators`), decide, deliver.
   const toApiServer = (inbound: InboundRequest): Response | Promise<Response> => {
     if (inbound.respond === undefined) return handleRequest(inbound, router, logger, carry, responseOf);
-    void handleRequest(inbound, router, logger, carry, respondLater);
+    const answered = handleRequest(inbound, router, logger, carry, respondLater);
+    // One client whose connection takes no response at all must not end the process.
+    if (answered instanceof Promise) {
+      answered.catch((error: unknown) =>
+        logger.error({ err: error }, 'A response could not be given to its client'),
+      );
+    }
     return sentElsewhere;
   };
 

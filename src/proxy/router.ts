@@ -22,7 +22,7 @@ type Serve = (request: AdmittedRequest) => Outcome | Promise<Outcome>;
 
 /**
  * The way of every request, for fetch handlers and upgrades alike: accept, identify, decide, serve; then the response is
- * given its audit ID and recorded. Never rejects: a failure becomes a 500 Status.
+ * given its audit ID and recorded. A failure becomes a 500 Status: fails only where `answer` fails for that, too.
  *
  * No `async`, here and in what is on the way: each further promise would cost every request. A GET that is passed on makes
  * three of them: one for the response, one for what `Router.deliver` makes of it, and one here.

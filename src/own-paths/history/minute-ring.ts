@@ -1,8 +1,9 @@
 import type { DecisionReason } from '../../routing/decision.ts';
 
 export const keptMinutes = 60;
-/** Servers by version that are told apart in a minute. Further ones are counted together. */
+/** Servers by version that are told apart in a minute. Further ones are counted together, as no server's. */
 const serversOfMinute = 128;
+const furtherServers = 'further servers';
 
 export interface ServerMinute {
   /** Empty: the router responded itself. */
@@ -69,15 +70,16 @@ export class MinuteRing {
   }
 
   #newSlot(minute: Minute, id: string, version: string | undefined): ServerMinute {
-    const slot = minute.servers.find((other) => other.id === id && other.version === version) ??
-      (minute.servers.length < serversOfMinute ? undefined : minute.servers.at(-1)) ?? {
-        id,
-        version,
-        requests: 0,
-        refused: 0,
-        failed: 0,
-      };
-    if (!minute.servers.includes(slot)) minute.servers.push(slot);
+    const { servers } = minute;
+    const of = (each: string, its: string | undefined) =>
+      servers.find((other) => other.id === each && other.version === its);
+    const isFull = servers.length >= serversOfMinute;
+    let slot = of(id, version) ?? (isFull ? of(furtherServers, undefined) : undefined);
+    if (slot === undefined) {
+      const named = isFull ? { id: furtherServers, version: undefined } : { id, version };
+      slot = { ...named, requests: 0, refused: 0, failed: 0 };
+      servers.push(slot);
+    }
     this.#slots.set(id, slot);
     return slot;
   }
