@@ -4,13 +4,16 @@ import { count } from '../../dashboard/wording/display-names.ts';
 import { routerSettings } from '../../node/configuration/router-settings.ts';
 import { settingsOf } from '../../node/configuration/setting.ts';
 import { file, section, setting, text } from '../../node/configuration/setting-types.ts';
+import { errorMessage } from '../../runtime/errors.ts';
+import { parseSnapshotText } from '../../snapshot/format/parse-snapshot.ts';
 import type { Snapshot } from '../../snapshot/format/schema.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { snapshotFromFolder } from '../../sync/node/recording.ts';
+import { syncOnce } from '../../sync/node/run-sync.ts';
 import { readFlags } from '../settings/read-settings.ts';
 import { readSnapshotInput } from '../snapshot/snapshot-input.ts';
 import type { Command, GivenArguments } from '../terminal/command.ts';
-import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
+import { type CommandContext, CommandFailure, readInputFile } from '../terminal/command-context.ts';
 import { jsonText, outputSetting } from '../terminal/structured-text.ts';
 import { type Line, renderLines, type Style } from '../terminal/styled-text.ts';
 import { examineRouter } from './examine-router.ts';
@@ -25,11 +28,11 @@ const examinedConfig = section('Flags:', {
 });
 
 const flags = section('Flags:', {
-  upgradeTo: setting('upgrade-to', text('path'), {
+  upgradeTo: setting('upgrade-to', text('version|path'), {
     description:
-      'What the cluster is upgraded to: a snapshot, or a folder made by sync --record, which also tells of schemas.',
+      'What the cluster is upgraded to: a version such as 1.36, with what Kubernetes serves by default; the kubeconfig of a cluster; a snapshot; or a folder made by sync --record.',
   }),
-  upgradeFrom: setting('upgrade-from', text('path'), {
+  upgradeFrom: setting('upgrade-from', text('version|path'), {
     description: "The same of what runs today. Default: the router's stored snapshot.",
   }),
   output: outputSetting,
@@ -41,8 +44,11 @@ export const doctorCommand: Command = {
   examples: [
     { comment: 'With the configuration file of the router.', line: 'doctor --config router.yaml' },
     {
-      comment:
-        'Before an upgrade: recordings (sync --record) of this cluster and of one of the next version.',
+      comment: 'Before an upgrade of the cluster that a kubeconfig names. No router is needed.',
+      line: 'doctor --upgrade-from admin.conf --upgrade-to 1.36',
+    },
+    {
+      comment: 'The same with recordings (sync --record) of this cluster and of one of the next version.',
       line: ['doctor --upgrade-from recording-1.33', '--upgrade-to recording-1.34'],
     },
   ],
@@ -133,16 +139,18 @@ interface UpgradeSide {
 }
 
 /**
- * Reads one side of an upgrade: a snapshot, or the folder that `sync --record` made, which also tells of schemas.
+ * Reads one side of an upgrade: a version that was recorded, a cluster, a snapshot, or the folder that `sync --record` made.
  * @param flag that names `path`
  * @throws {CommandFailure} exit code 2 when nothing can be read of it
  */
 async function readUpgradeSide(flag: string, path: string, context: CommandContext): Promise<UpgradeSide> {
-  const isFolder = await stat(path).then(
-    (found) => found.isDirectory(),
-    () => false,
-  );
-  if (!isFolder) {
+  const found = await stat(path).catch(() => undefined);
+  const [, minor] = /^v?(1\.\d+)(?:\.\d+)?$/.exec(path) ?? [];
+  if (minor !== undefined && found === undefined) return recordedVersion(flag, minor);
+  if (found?.isFile() === true && isKubeconfig(readInputFile(context, flag, path))) {
+    return clusterOfKubeconfig(flag, path);
+  }
+  if (found?.isDirectory() !== true) {
     const { table } = await readSnapshotInput(context, flag, path, undefined);
     return { snapshot: table.snapshot, findings: [] };
   }
@@ -165,4 +173,51 @@ async function readUpgradeSide(flag: string, path: string, context: CommandConte
     snapshot,
     findings: warnings.map((message) => warning(`recording ${path}`, message)),
   };
+}
+
+function isKubeconfig(text: string): boolean {
+  return /^\s*"?kind"?\s*:\s*"?Config"?\s*,?\s*$/m.test(text);
+}
+
+/** Milliseconds for reading a whole cluster, schemas included. */
+const readingTimeout = 60_000;
+
+/** @throws {CommandFailure} exit code 2 when no server of the cluster can be read */
+async function clusterOfKubeconfig(flag: string, kubeconfig: string): Promise<UpgradeSide> {
+  const { snapshot, warnings } = await syncOnce(
+    { kubernetes: { kubeconfig }, servers: [], targets: [], alwaysReadsSchemas: true },
+    AbortSignal.timeout(readingTimeout),
+  ).catch((cause: unknown) => {
+    throw new CommandFailure(
+      2,
+      [`${flag}: the cluster of ${kubeconfig} cannot be read: ${errorMessage(cause)}`],
+      {
+        cause,
+      },
+    );
+  });
+  if (snapshot === undefined) {
+    throw new CommandFailure(2, [
+      `${flag}: no API server of ${kubeconfig} can be read: ${warnings.join('; ')}`,
+    ]);
+  }
+  return { snapshot, findings: warnings.map((message) => warning(`cluster of ${kubeconfig}`, message)) };
+}
+
+/** @throws {CommandFailure} exit code 2 for a version of which nothing was recorded */
+async function recordedVersion(flag: string, minor: string): Promise<UpgradeSide> {
+  const { recordedVersions } = await import('./recorded-versions.ts');
+  const recorded = recordedVersions[minor];
+  if (recorded === undefined) {
+    const known = Object.keys(recordedVersions).join(', ');
+    throw new CommandFailure(2, [
+      `${flag}: nothing is known here of Kubernetes ${minor}, only of ${known}: give a folder made by sync --record from a server of ${minor}`,
+    ]);
+  }
+  const compressed = new Blob([Uint8Array.fromBase64(recorded)]).stream();
+  const parsed = await parseSnapshotText(
+    await new Response(compressed.pipeThrough(new DecompressionStream('gzip'))).text(),
+  );
+  if (!parsed.ok) throw new Error(`The recording of ${minor} is damaged: ${parsed.issues[0]?.message}`);
+  return { snapshot: parsed.snapshot, findings: [] };
 }

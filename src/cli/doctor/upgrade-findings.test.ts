@@ -6,6 +6,7 @@ import { after, before, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { commandContext } from '../../../test/support/command-context.ts';
 import { type ServerOptions, snapshotOf } from '../../../test/support/snapshot-builder.ts';
+import { syncCluster } from '../../../test/support/sync-cluster.ts';
 import { storageVersionHash } from '../../apimachinery/storage-version-hash.ts';
 import { runCommandLine } from '../run-command-line.ts';
 import { readTextFile } from '../terminal/command-context.ts';
@@ -175,6 +176,39 @@ describe('doctor --upgrade-to', () => {
     assert.match(told(findings, 'fields that may be lost').join(), /cannot be compared/);
   });
 
+  it('knows what versions of Kubernetes serve by default, by their names', async () => {
+    const { code, output } = await run('--upgrade-from', '1.35', '--upgrade-to', 'v1.36.2');
+    assert.equal(code, 1);
+    const findings: Finding[] = JSON.parse(output);
+    assert.match(told(findings, 'upgrade').join(), /^ok: v1\.35\.\S+ to v1\.36/);
+    assert.match(told(findings, 'resources that vanish').join(), /^ok: /);
+    assert.match(
+      told(findings, 'fields that may be lost').join(),
+      /^warning: schemas of \d+ resources differ/,
+    );
+    assert.match(told(findings, 'admission policies').join(), /^warning: /);
+    const lossy = findings.find(({ check }) => check === 'fields that may be lost');
+    assert.ok(lossy?.resources?.includes('pods v1'));
+  });
+
+  it('reads the cluster of a kubeconfig, schemas included, without a router', async (context) => {
+    const cluster = await syncCluster(context);
+    const server = await cluster.startServer({ version: '1.35', name: 'cp-a' });
+    const { code, output, errors } = await run(
+      '--upgrade-from',
+      await cluster.kubeconfig(server),
+      '--upgrade-to',
+      '1.36',
+    );
+    assert.equal(code, 1, errors);
+    const findings: Finding[] = JSON.parse(output);
+    assert.match(told(findings, 'upgrade').join(), /^ok: v1\.35\.\S+ to v1\.36/);
+    await server.close();
+    const gone = await run('--upgrade-from', await cluster.kubeconfig(server), '--upgrade-to', '1.36');
+    assert.equal(gone.code, 2);
+    assert.match(gone.errors, /^error: --upgrade-from: .*kubeconfig/);
+  });
+
   it('says what is missing, or cannot be read', async () => {
     for (const [parameters, message] of [
       [['--upgrade-from', join(folder, 'a')], /--upgrade-from needs --upgrade-to/],
@@ -182,7 +216,10 @@ describe('doctor --upgrade-to', () => {
         ['--upgrade-to', join(folder, 'nowhere'), '--upgrade-from', join(folder, 'a')],
         /^error: --upgrade-to: cannot read .*nowhere/,
       ],
-      [['--upgrade-to', '1.36'], /^error: --upgrade-to: cannot read 1\.36/],
+      [
+        ['--upgrade-to', '1.99'],
+        /^error: --upgrade-to: nothing is known here of Kubernetes 1\.99, only of 1\.\d+/,
+      ],
       [
         ['--upgrade-to', join(folder, 'empty.json'), '--upgrade-from', join(folder, 'a')],
         /empty\.json: .*is required/,

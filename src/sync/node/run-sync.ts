@@ -55,7 +55,7 @@ interface SyncCredentials {
 /** What a sync job is told, by flags, a file or a library's user. Texts are PEM. */
 export interface SyncOptions
   extends SyncCredentials,
-    Pick<SyncParts, 'cluster' | 'previous' | 'timing' | 'observer' | 'logger'> {
+    Pick<SyncParts, 'alwaysReadsSchemas' | 'cluster' | 'previous' | 'timing' | 'observer' | 'logger'> {
   /** Listed by hand. With `kubernetes` it may be empty. */
   readonly servers: readonly ServerDescription[];
   /**
@@ -274,7 +274,7 @@ async function openSync(
     clock: options.clock,
     cluster: options.cluster,
     // doctor compares them with those of another cluster.
-    alwaysReadsSchemas: record !== undefined,
+    alwaysReadsSchemas: options.alwaysReadsSchemas === true || record !== undefined,
     timing,
     observer: options.observer,
     logger,
