@@ -130,8 +130,9 @@ export function createDelivery(settings: RouterSettings, decider: Decider): Rout
       health?.responded(id);
       sentTo.responded(result.kind === 'sent' ? result.status : result.response.status);
       if (result.kind !== 'refusal') {
-        if (inbound.onFinished === undefined) sentTo.end();
-        else inbound.onFinished(() => sentTo.end());
+        const whenWhole = inbound.onWhole ?? inbound.onFinished;
+        if (whenWhole === undefined) sentTo.end();
+        else whenWhole.call(inbound, () => sentTo.end());
         return result;
       }
       // The server that has refused has no part in what another one makes of it, which may take hours.

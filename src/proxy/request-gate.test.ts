@@ -56,8 +56,16 @@ const served = async (): Promise<Outcome> => response;
 const send = () => assert.fail('was sent');
 
 /** @returns what ends a request that was let in; `undefined`: it was turned away */
-function enter(gate: RequestGate, kind: RequestKind, isExempt = false): (() => void) | undefined {
-  const { request, end } = requestOf(isExempt ? memberOf('system:masters') : passthrough, {}, requests[kind]);
+function enter(
+  gate: RequestGate,
+  kind: RequestKind,
+  caller: boolean | Caller = false,
+): (() => void) | undefined {
+  const { request, end } = requestOf(
+    typeof caller === 'object' ? caller : caller ? memberOf('system:masters') : passthrough,
+    {},
+    requests[kind],
+  );
   let isIn = false;
   void gate.pass(request, send, () => {
     isIn = true;
@@ -168,6 +176,27 @@ test('who is exempt gets in, and counts', () => {
   assert.equal(enter(inFlight, 'mutating'), undefined);
 });
 
+test('attack: callers without a verified certificate leave a quarter of each limit to those with one', () => {
+  const inFlight = new RequestGate({ readOnly: 8, mutating: 8, longRunning: 8 });
+  for (const kind of ['readOnly', 'mutating', 'longRunning'] as const) {
+    for (let request = 0; request < 6; request++) assert.ok(enter(inFlight, kind));
+    assert.equal(enter(inFlight, kind), undefined);
+    assert.ok(enter(inFlight, kind, memberOf('system:nodes')));
+    assert.ok(enter(inFlight, kind, memberOf('system:nodes')));
+    assert.equal(enter(inFlight, kind, memberOf('system:nodes')), undefined);
+  }
+});
+
+test('attack: a whole response that its client does not take holds no place', () => {
+  const inFlight = new RequestGate({ readOnly: 1, mutating: 1, longRunning: 1 });
+  let isWhole = (): void => {};
+  const { request } = requestOf(memberOf('developers'), { onWhole: (listener) => void (isWhole = listener) });
+  void inFlight.pass(request, send, served);
+  assert.equal(inFlight.count('readOnly'), 1);
+  isWhole();
+  assert.equal(inFlight.count('readOnly'), 0);
+});
+
 test('0 is no limit', () => {
   const inFlight = new RequestGate(noInFlightLimits);
   for (let request = 0; request < 10_000; request++) assert.ok(enter(inFlight, 'longRunning'));
@@ -184,7 +213,7 @@ test('whatever comes and goes, the count is that of the requests under way and n
         if (ends) {
           underWay[kind].pop()?.();
         } else {
-          const leave = enter(inFlight, kind);
+          const leave = enter(inFlight, kind, memberOf('developers'));
           assert.equal(leave === undefined, underWay[kind].length === limit);
           if (leave !== undefined) underWay[kind].push(leave);
         }

@@ -7,6 +7,9 @@ import { type Outcome, ownResponse } from '../request/transport.ts';
 /** Seconds, as kube-apiserver has it (pkg/server/filters/maxinflight.go). */
 const retryAfterSeconds = 1;
 
+/** Part of each limit that callers without a verified certificate leave free: nodes and controllers have to work beside them. */
+const keptForIdentified = 1 / 4;
+
 /** Super-users always get a response: they are who mends an overloaded cluster (maxinflight.go says the same). */
 const exemptGroup = 'system:masters';
 
@@ -17,6 +20,8 @@ const exemptGroup = 'system:masters';
 export class RequestGate {
   readonly #limits: InFlightLimits;
   readonly #counts: Record<RequestKind, number> = { readOnly: 0, mutating: 0, longRunning: 0 };
+  /** Of callers whom the router has not authenticated: with a token of whatever worth, or without one. */
+  readonly #unidentified: Record<RequestKind, number> = { readOnly: 0, mutating: 0, longRunning: 0 };
 
   constructor(limits: InFlightLimits) {
     this.#limits = limits;
@@ -27,28 +32,39 @@ export class RequestGate {
   }
 
   /**
-   * Counts a request in and delivers it; responds with 429 in its place when it is turned away. It counts until its exchange
-   * is over; where that cannot be told (no `InboundRequest.onFinished`), until `deliver` has responded.
+   * Counts a request in and delivers it; responds with 429 in its place when it is turned away. It counts until the response is
+   * whole: what a client does not take of it is memory, and holds no place of others (kube-apiserver's handler returns then, too).
+   * Where that cannot be told, it counts until `deliver` has responded.
    */
   pass(request: AdmittedRequest, send: Send, deliver: Router['deliver']): Promise<Outcome> {
     const { inbound, requestInfo, caller } = request;
     const kind = requestKindOf(requestInfo);
-    const counts = this.#counts;
-    const limit = this.#limits[kind];
-    const isFull = limit > 0 && counts[kind] >= limit;
-    if (isFull && !(caller.kind === 'authenticated' && caller.user.groups.includes(exemptGroup))) {
+    const isIdentified = caller.kind === 'authenticated';
+    const isExempt = isIdentified && caller.user.groups.includes(exemptGroup);
+    if (!isExempt && this.#isFull(kind, isIdentified)) {
       inbound.record?.turnedAway('Overloaded');
       const text = 'Too many requests, please try again later.';
       const refusal = statusResponse('TooManyRequests', text, { retryAfterSeconds });
       return Promise.resolve(ownResponse(refusal));
     }
-    counts[kind] += 1;
-    const leave = () => {
-      counts[kind] -= 1;
-    };
-    if (inbound.onFinished === undefined) return deliver(request, send).finally(leave);
-    inbound.onFinished(leave);
+    this.#add(kind, isIdentified, 1);
+    const leave = () => this.#add(kind, isIdentified, -1);
+    const whenWhole = inbound.onWhole ?? inbound.onFinished;
+    if (whenWhole === undefined) return deliver(request, send).finally(leave);
+    whenWhole.call(inbound, leave);
     return deliver(request, send);
+  }
+
+  #isFull(kind: RequestKind, isIdentified: boolean): boolean {
+    const limit = this.#limits[kind];
+    if (limit === 0) return false;
+    const kept = Math.floor(limit * keptForIdentified);
+    return this.#counts[kind] >= limit || (!isIdentified && this.#unidentified[kind] >= limit - kept);
+  }
+
+  #add(kind: RequestKind, isIdentified: boolean, requests: number): void {
+    this.#counts[kind] += requests;
+    if (!isIdentified) this.#unidentified[kind] += requests;
   }
 }
 

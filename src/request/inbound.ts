@@ -67,6 +67,11 @@ export interface InboundRequest {
    */
   onFinished?(listener: () => void): void;
   /**
+   * Calls `listener` when the response is whole, or the exchange has ended before. The client may not have taken all of it:
+   * what a client leaves is memory, and no request in flight any more. Left out where that cannot be told.
+   */
+  onWhole?(listener: () => void): void;
+  /**
    * Ends the exchange when it takes longer than the server's request time-out, counted from its receipt: 503 for a read and 504
    * for a write (k8s.io/apiserver pkg/server/filters/timeout.go); a response that has begun is broken off. Left out where there
    * is no such time-out.

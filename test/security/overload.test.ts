@@ -115,28 +115,48 @@ describe('S11: requests in flight are limited', () => {
   });
 });
 
-test('S11: a connection beyond the limit is closed as it comes, and the others go on', async (context) => {
+test('S11: where every connection has a request, one beyond the limit is closed, but for health checks', async (context) => {
   const logLines: string[] = [];
   const { port, handled } = await serverOf(context, {
     limits: { maxConnections: 2 },
     logger: keptLog(logLines),
   });
   const kept = [await rawClient(context, port), await rawClient(context, port)];
-  const surplus = connectTcp(port, '127.0.0.1').on('error', () => {});
-  await once(surplus, 'close');
-
-  const [first, second] = kept;
-  first?.write(get('/one'));
-  await eventually(() => handled.length === 1);
-  second?.destroy();
-  await eventually(() => logLines.some((line) => line.includes('Connections are refused')));
-  // Room again, as soon as the server has seen the end.
-  await eventually(async () => {
-    const next = await rawClient(context, port).catch(() => undefined);
-    next?.write(get('/two'));
-    return next !== undefined;
-  });
+  for (const client of kept) client.write(get('/held'));
   await eventually(() => handled.length === 2);
+  const probe = await rawClient(context, port);
+  probe.write(get('/readyz'));
+  await eventually(() => handled.length === 3);
+  handled[2]?.respond(new Response('ok'));
+  assert.match(await readToEnd(probe), /^HTTP\/1\.1 200 /);
+  const surplus = await rawClient(context, port);
+  surplus.write(get('/api/v1/pods'));
+  assert.match(await readToEnd(surplus), /^HTTP\/1\.1 429 /);
+  assert.equal(handled.length, 3);
+  await eventually(() => logLines.some((line) => line.includes('Connections are refused')));
+  for (const { respond } of handled.slice(0, 2)) respond(new Response('late'));
+  for (const client of kept) await readUntil(client, 'late');
+});
+
+test('attack: connections without a request make room, the one that has rested longest first', async (context) => {
+  const { port, handled } = await serverOf(context, { limits: { maxConnections: 3 } });
+  const resting = [];
+  for (let count = 0; count < 3; count++) {
+    const client = await rawClient(context, port);
+    client.on('error', () => {});
+    client.write(get(`/${count}`));
+    await eventually(() => handled.length === count + 1);
+    handled[count]?.respond(new Response('fine'));
+    await readUntil(client, 'fine');
+    client.resume();
+    resting.push(client);
+  }
+  const [oldest, ...others] = resting;
+  const next = await rawClient(context, port);
+  next.write(get('/next'));
+  await eventually(() => handled.length === 4);
+  await eventually(() => oldest?.destroyed === true);
+  assert.ok(others.every(({ destroyed }) => !destroyed));
 });
 
 test('connections that are no tunnels have a limit of their own, and leave room for tunnels', async (context) => {

@@ -386,7 +386,9 @@ describe('requests that do not reach the fetch handler', () => {
   }
 
   test('a verified client may have longer heads', async (context) => {
-    const { port } = await startAdapter(context, () => new Response('fine'), { isVerified: () => true });
+    const { port } = await startAdapter(context, () => new Response('fine'), {
+      identityOf: () => 'everyone',
+    });
     const headers = ['x-large', 'x'.repeat(100_000)];
     assert.equal((await askHttp2(http2Client(context, port), { headers })).status, 200);
   });

@@ -3,7 +3,7 @@ import type { TLSSocket } from 'node:tls';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { memoizeByName } from '../fields/header-fields.ts';
 import type { RequestHead } from '../frames/message-heads.ts';
-import { type BudgetShare, MemoryBudget } from '../sockets/held-bytes.ts';
+import { type Account, type Holder, MemoryBudget } from '../sockets/held-bytes.ts';
 import { AddressResets } from './client-budgets.ts';
 import {
   defaultHttp2ServerLimits,
@@ -186,8 +186,12 @@ export interface Http2ServerOptions {
   readonly memory?: MemoryBudget;
   /** The host of every request's URL. Default: the request's authority; 400 if that is not a valid host. */
   readonly host?: string;
-  /** Whether a client gets the higher limits (of resets, and of memory). Default: `socket.authorized`. */
-  readonly isVerified?: (socket: TLSSocket) => boolean;
+  /**
+   * The identity by which a client gets the higher limits (of resets, heads and memory), and under which what is held for
+   * all its connections is counted together; `undefined`: the client has shown none. Default: the subject of the
+   * certificate, if `socket.authorized`.
+   */
+  readonly identityOf?: (socket: TLSSocket) => string | undefined;
   /** The response if the fetch handler throws. Default: 500 without content. */
   readonly errorHandler?: (error: unknown) => Response | Promise<Response>;
   /** The response to a request that is refused before the fetch handler. Default: one without content. */
@@ -202,6 +206,11 @@ export interface Http2ServerOptions {
 export interface Http2Server {
   /** Serves a connection that negotiated `h2` (ALPN) and from which nothing was read yet. */
   take(socket: TLSSocket): void;
+  /**
+   * Since when a connection has been without a request, in milliseconds of `performance.now`; `undefined`: it has one, or is
+   * none of HTTP/2.
+   */
+  restingSince(socket: TLSSocket): number | undefined;
   /** Writes a response that the handler did not wait for: it has returned `RESPONSE_ALREADY_SENT`. Never throws. */
   respond(incoming: IncomingStream, response: Response): void;
   /**
@@ -236,12 +245,16 @@ const checksPerTimeout = 4;
 /** Whether an authority is a valid host of a URL. None has a character that would end one (`message-heads.ts`). */
 const isHostOfUrl = memoizeByName((authority) => URL.canParse(`https://${authority}/`));
 
+function subjectOfAuthorized(socket: TLSSocket): string | undefined {
+  return socket.authorized ? (socket.getPeerX509Certificate()?.subject ?? 'authorized') : undefined;
+}
+
 class FetchAdapter implements Http2Server, ServerSessionHost {
   readonly limits: Http2ServerLimits;
   readonly addresses = new AddressResets();
   readonly #options: Http2ServerOptions;
   readonly #memory: MemoryBudget;
-  readonly #sessions = new Set<ServerSession>();
+  readonly #sessions = new Map<TLSSocket, ServerSession>();
   #timer: NodeJS.Timeout | undefined;
   #closed: PromiseWithResolvers<void> | undefined;
 
@@ -253,36 +266,42 @@ class FetchAdapter implements Http2Server, ServerSessionHost {
 
   take(socket: TLSSocket): void {
     const session = new ServerSession(socket, this);
-    this.#sessions.add(session);
+    this.#sessions.set(socket, session);
     socket.once('close', () => {
-      this.#sessions.delete(session);
+      this.#sessions.delete(socket);
       this.#resolveIfClosed();
     });
     // One timer for all: a timer per connection would have to be reset with every frame.
     const { keepAliveTimeout, headerBlockTimeout } = this.limits;
     const interval = Math.min(keepAliveTimeout, headerBlockTimeout) / checksPerTimeout;
     this.#timer ??= setInterval(() => {
-      for (const each of this.#sessions) each.checkTimeouts(interval);
+      for (const each of this.#sessions.values()) each.checkTimeouts(interval);
     }, interval).unref();
   }
 
   close(): Promise<void> {
     this.#closed ??= Promise.withResolvers();
-    for (const session of this.#sessions) session.close();
+    for (const session of this.#sessions.values()) session.close();
     this.#resolveIfClosed();
     return this.#closed.promise;
   }
 
   destroy(): void {
-    for (const { socket } of this.#sessions) socket.destroy();
+    for (const { socket } of this.#sessions.values()) socket.destroy();
   }
 
-  isVerified(socket: TLSSocket): boolean {
-    return this.#options.isVerified?.(socket) ?? socket.authorized;
+  restingSince(socket: TLSSocket): number | undefined {
+    return this.#sessions.get(socket)?.restingSince;
   }
 
-  shareOf(isVerified: boolean): BudgetShare {
-    return isVerified ? this.#memory.verified : this.#memory.others;
+  account(socket: TLSSocket, connection: Holder): Account {
+    const { identityOf = subjectOfAuthorized } = this.#options;
+    const identity = identityOf(socket);
+    return this.#memory.account({
+      name: identity ?? `address ${socket.remoteAddress}`,
+      isVerified: identity !== undefined,
+      connection,
+    });
   }
 
   headTooLarge(stream: ServerStream): void {

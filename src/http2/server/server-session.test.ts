@@ -5,7 +5,7 @@ import { describe, test } from 'node:test';
 import { createServer } from 'node:tls';
 import { eventually } from '../../../test/support/eventually.ts';
 import { rawClient } from '../../../test/support/node-clients.ts';
-import { servingTls } from '../../../test/support/node-server.ts';
+import { everyoneVerified, servingTls } from '../../../test/support/node-server.ts';
 import {
   connectWithFrames,
   preface,
@@ -47,6 +47,13 @@ function headFrames(stream: number, lines: readonly string[] | Buffer, { isWhole
 /** Enough memory for heads of 1 MiB, of which one may take a sixteenth. */
 const roomy = { heldForOthers: 2 ** 26 };
 
+const verified = { clientCertificateOf: everyoneVerified };
+
+/** What is left of an integer of HPACK behind a full prefix (RFC 7541 section 5.1). */
+function integerRest(left: number): readonly number[] {
+  return left < 128 ? [left] : [(left % 128) + 128, ...integerRest(Math.floor(left / 128))];
+}
+
 /** More lines than are taken. */
 function tooManyLines(): string[] {
   return manyLines(4_100);
@@ -59,7 +66,7 @@ function manyLines(count: number, path = '/'): string[] {
 
 describe('a head that is too large', () => {
   test('gets 431, and its connection stays open', async (context) => {
-    const { client } = await startWithFrames(context, fine);
+    const { client } = await startWithFrames(context, fine, { server: verified });
     client.write(headFrames(1, tooManyLines()));
     const { status, body } = await client.outcome(1);
     assert.equal(status, 431);
@@ -68,12 +75,42 @@ describe('a head that is too large', () => {
     assert.equal((await client.outcome(3)).status, 200);
   });
 
-  test('begins at 1 MiB, as for kube-apiserver, also without a certificate', async (context) => {
-    const { client } = await startWithFrames(context, fine, { server: roomy });
+  test('begins at 1 MiB, as for kube-apiserver, for who has shown a certificate', async (context) => {
+    const { client } = await startWithFrames(context, fine, { server: { ...roomy, ...verified } });
     client.write(headFrames(1, manyLines(2_000)));
     assert.equal((await client.outcome(1)).status, 200);
     client.write(headFrames(3, [...requestLines(), 'x-large', 'a'.repeat(1_000_000)]));
     assert.equal((await client.outcome(3)).status, 200);
+  });
+
+  test('begins at 64 KiB for who has shown none', async (context) => {
+    const { client } = await startWithFrames(context, fine, { server: roomy });
+    client.write(headFrames(1, [...requestLines(), 'x-large', 'a'.repeat(60_000)]));
+    assert.equal((await client.outcome(1)).status, 200);
+    client.write(headFrames(3, [...requestLines(), 'x-large', 'a'.repeat(65_420)]));
+    assert.equal((await client.outcome(3)).status, 431);
+  });
+
+  test('attack: some hundred bytes that stand for a megabyte are refused', async (context) => {
+    let served = 0;
+    const server = { ...roomy };
+    const { client } = await startWithFrames(
+      context,
+      () => {
+        served += 1;
+        return fine();
+      },
+      { server },
+    );
+    // The line is put into the dynamic table (RFC 7541 section 6.2.1), and then named by one byte each (section 6.1).
+    const value = 'b'.repeat(3_900);
+    const length = Buffer.from([0x7f, ...integerRest(value.length - 127)]);
+    const kept = Buffer.concat([Buffer.from([0x40, 1]), Buffer.from('x'), length, Buffer.from(value)]);
+    client.write(headFrames(1, Buffer.concat([fieldBlock(requestLines()), kept])));
+    assert.equal((await client.outcome(1)).status, 200);
+    client.write(headFrames(3, Buffer.concat([fieldBlock(requestLines()), Buffer.alloc(250, 0x80 | 62)])));
+    assert.equal((await client.outcome(3)).status, 431);
+    assert.equal(served, 1);
   });
 
   test('attack: an endless head is not read beyond the limit', async (context) => {
@@ -165,8 +202,8 @@ test('a listener that throws at the end of its stream does not disturb other str
     new ServerSession(socket, {
       limits: defaultHttp2ServerLimits,
       addresses: new AddressResets(),
-      isVerified: () => false,
-      shareOf: () => new MemoryBudget(1_000_000).others,
+      account: (_socket, connection) =>
+        new MemoryBudget(1_000_000).account({ name: 'a client', isVerified: false, connection }),
       headTooLarge: () => {},
       requested(stream) {
         streams.push(stream.id);

@@ -18,7 +18,7 @@ import { Preface, type ReceivedHeaders } from '../frames/frame-reader.ts';
 import { parseRequestHead, type RequestHead, unreadHead } from '../frames/message-heads.ts';
 import { type ReceivingSession, SessionReceiver } from '../frames/session-receiver.ts';
 import { handleInput } from '../sockets/gathered-writes.ts';
-import type { BudgetShare, Holder, Holding } from '../sockets/held-bytes.ts';
+import type { Account, Holder, Holding } from '../sockets/held-bytes.ts';
 import { type AddressResets, ClientBudgets, clientFrameRules } from './client-budgets.ts';
 import { type RequestContent, ServerStream, type StreamConnection } from './server-stream.ts';
 
@@ -41,6 +41,11 @@ export interface Http2ServerLimits {
    * Go's servers. Node allows 16 KiB (measured: 400 at 1,000 groups, 431 at 1,990).
    */
   readonly maximumHeaderBytes: number;
+  /**
+   * The same for clients that have shown no verified certificate. A few hundred bytes of HPACK can stand for any head
+   * (CVE-2016-6581). Default 64 KiB.
+   */
+  readonly unverifiedHeaderBytes: number;
   /** Milliseconds from the first byte of a head or a frame to its last. Default 10,000. */
   readonly headerBlockTimeout: number;
   /**
@@ -57,6 +62,7 @@ export const defaultHttp2ServerLimits: Http2ServerLimits = {
   maximumStreamWindow: 256 * 1024,
   maximumHeaderLines: 4_096,
   maximumHeaderBytes: 1024 * 1024,
+  unverifiedHeaderBytes: 64 * 1024,
   headerBlockTimeout: 10_000,
   keepAliveTimeout: 90_000,
 };
@@ -64,8 +70,8 @@ export const defaultHttp2ServerLimits: Http2ServerLimits = {
 export interface ServerSessionHost {
   readonly limits: Http2ServerLimits;
   readonly addresses: AddressResets;
-  isVerified(socket: TLSSocket): boolean;
-  shareOf(isVerified: boolean): BudgetShare;
+  /** For what is held for the connection. */
+  account(socket: TLSSocket, connection: Holder): Account;
   /** A request was received whose head is too large; only its method is known. */
   headTooLarge(stream: ServerStream): void;
   requested(stream: ServerStream): void;
@@ -145,7 +151,7 @@ const lingerMilliseconds = { responses: 5_000, error: 500 } as const;
 export class ServerSession implements ReceivingSession<ServerStream>, StreamConnection, Holder {
   readonly socket: TLSSocket;
   readonly output: FrameOutput;
-  readonly share: BudgetShare;
+  readonly account: Account;
   readonly windowGrowth: WindowGrowth;
   readonly #host: ServerSessionHost;
   readonly #preface = new Preface();
@@ -157,6 +163,7 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
   #unfinishedHead: Holding | undefined;
   #unfinishedFor = 0;
   #idleFor = 0;
+  #usedAt = performance.now();
   #goAwayReceived = false;
   #isEnding = false;
   #received: RequestContent[] = [];
@@ -165,13 +172,16 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
     this.socket = socket;
     this.#host = host;
     const { maxConcurrentStreams, maxSessionRejectedStreams, maximumHeaderLines } = host.limits;
-    const { maximumHeaderBytes, streamWindow, maximumStreamWindow } = host.limits;
-    const isVerified = host.isVerified(socket);
-    this.share = host.shareOf(isVerified);
-    this.#unread = this.share.content(this);
+    const { streamWindow, maximumStreamWindow } = host.limits;
+    this.account = host.account(socket, this);
+    const { isVerified } = this.account;
+    const maximumHeaderBytes = isVerified
+      ? host.limits.maximumHeaderBytes
+      : Math.min(host.limits.maximumHeaderBytes, host.limits.unverifiedHeaderBytes);
+    this.#unread = this.account.content(this);
     this.windowGrowth = {
       maximum: maximumStreamWindow,
-      hasRoomFor: (bytes) => this.share.hasRoomFor(bytes),
+      hasRoomFor: (bytes) => this.account.hasRoomFor(bytes),
     };
     this.#budgets = new ClientBudgets({
       maximumRefused: maxSessionRejectedStreams,
@@ -224,6 +234,11 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
     else if (this.#idleFor > keepAliveTimeout) this.close();
   }
 
+  /** Milliseconds of `performance.now`; `undefined` while there is a request. */
+  get restingSince(): number | undefined {
+    return this.#receiver.streams.size > 0 ? undefined : this.#usedAt;
+  }
+
   giveUp(reason: string): void {
     this.#fail(connectionError(errorCode.enhanceYourCalm, reason));
   }
@@ -236,6 +251,7 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
     this.#receiver.streams.delete(stream.id);
     if (!stream.isReceived) this.#closedStreams.giveUp(stream.id, stream.receiveWindow);
     this.#idleFor = 0;
+    this.#usedAt = performance.now();
     if (this.#closedStreams.isGoAwaySent || this.#goAwayReceived) this.#endIfUnused();
   }
 
@@ -304,7 +320,7 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
     }
     const head = parseRequestHead(lines);
     const headBytes = headMemory(head.target, head.headers);
-    if (!this.share.admits(headBytes)) {
+    if (!this.account.admits(headBytes)) {
       // The client may send it again at once (RFC 9113 section 8.7), and is charged for nothing.
       this.#refused(headers);
       this.output.reset(streamId, errorCode.refusedStream);
@@ -369,9 +385,9 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
   #accountForUnfinished(): void {
     const { unfinished, heldBytes } = this.#receiver;
     if (unfinished === undefined && this.#unfinished === undefined) return;
-    this.#unfinishedHead ??= this.share.head(this);
+    this.#unfinishedHead ??= this.account.head(this);
     if (unfinished !== this.#unfinished) {
-      // Another one: the connection is the last in the order of age again.
+      // A different head has begun: the age of this connection's entry begins anew.
       this.#unfinishedHead.set(0);
       this.#unfinishedFor = 0;
     }
@@ -424,5 +440,6 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
     this.#unfinishedHead?.end();
     this.#unread.end();
     this.#abandonStreams();
+    this.account.close();
   }
 }

@@ -6,7 +6,7 @@ import { errorCode, malformedRequest } from '../frames/frame.ts';
 import type { FrameOutput, WaitingStream } from '../frames/frame-output.ts';
 import { checkTrailers, type RequestHead, responseBlock, statusLine } from '../frames/message-heads.ts';
 import { ReceivingStream } from '../frames/session-receiver.ts';
-import type { BudgetShare, HeldBytes, Holder, Holding } from '../sockets/held-bytes.ts';
+import type { Account, HeldBytes, Holder, Holding } from '../sockets/held-bytes.ts';
 
 /** Writes a response as fast as its client takes it. */
 export interface ResponseWriter {
@@ -18,8 +18,12 @@ export interface ResponseWriter {
 export interface StreamFollower {
   /** The head of the response was written; that of the request has only what is still needed. */
   onResponded?(): void;
+  /** The response is whole; the client may not have taken all of it. Not told where the exchange ends before. */
+  onEnded?(): void;
   onClosed(): void;
 }
+
+const noFollowers: readonly StreamFollower[] = [];
 
 /** Bytes in the readable's own buffer. What exceeds it is queued, up to the stream's flow-control window. */
 const readAhead = 16 * 1024;
@@ -112,7 +116,7 @@ export class RequestContent extends Readable {
 export interface StreamConnection {
   readonly socket: TLSSocket;
   readonly output: FrameOutput;
-  readonly share: BudgetShare;
+  readonly account: Account;
   readonly windowGrowth: WindowGrowth;
   /** A piece of content was received: `deliver` is called once after all that the same read brought. */
   contentReceived(content: RequestContent): void;
@@ -169,7 +173,7 @@ export class ServerStream extends ReceivingStream implements WaitingStream, Hold
     this.head = head;
     this.expectedLength = head.contentLength;
     this.#headBytes = options.headBytes;
-    connection.share.add(options.headBytes);
+    connection.account.add(options.headBytes);
     this.isReceived = endStream;
     this.sendWindow = new SendWindow(options.sendWindow);
   }
@@ -188,7 +192,7 @@ export class ServerStream extends ReceivingStream implements WaitingStream, Hold
 
   /** Counts what a handler holds for this request elsewhere. Beyond the budget the stream is reset. */
   get held(): Holding {
-    this.#held ??= this.#connection.share.content(this);
+    this.#held ??= this.#connection.account.content(this);
     if (this.isClosed) this.#held.end();
     return this.#held;
   }
@@ -256,13 +260,18 @@ export class ServerStream extends ReceivingStream implements WaitingStream, Hold
     this.output.headers(this.id, block, false);
     this.head = { ...this.head, headers: linesForLogs(this.head.headers) };
     this.#countHead(this.head.target.length);
-    if (Array.isArray(this.#followers)) for (const follower of this.#followers) follower.onResponded?.();
-    else this.#followers?.onResponded?.();
+    for (const follower of this.#followerList) follower.onResponded?.();
+  }
+
+  get #followerList(): readonly StreamFollower[] {
+    const followers = this.#followers;
+    if (followers === undefined) return noFollowers;
+    return Array.isArray(followers) ? followers : [followers];
   }
 
   #countHead(bytes: number): void {
     if (bytes >= this.#headBytes) return;
-    this.#connection.share.add(bytes - this.#headBytes);
+    this.#connection.account.add(bytes - this.#headBytes);
     this.#headBytes = bytes;
   }
 
@@ -292,6 +301,7 @@ export class ServerStream extends ReceivingStream implements WaitingStream, Hold
     if (this.isClosed || this.#isEnding) return;
     if (this.status === undefined) throw new TypeError('the head of the response must be written first');
     this.#isEnding = true;
+    for (const follower of this.#followerList) follower.onEnded?.();
     const { output } = this;
     // While the client does not read, its streams stay open: the limit of streams bounds what waits for it.
     if (output.needsDrain) output.wait(this);
@@ -391,12 +401,11 @@ export class ServerStream extends ReceivingStream implements WaitingStream, Hold
     this.output.stopWaiting(this);
     if (this.#content?.readableEnded === false) this.#content.destroy();
     const writer = this.#writer;
-    const followers = this.#followers;
+    const followers = this.#followerList;
     this.#writer = undefined;
     this.#followers = undefined;
     this.#connection.streamClosed(this);
-    if (Array.isArray(followers)) for (const follower of followers) follower.onClosed();
-    else followers?.onClosed();
+    for (const follower of followers) follower.onClosed();
     writer?.onGone();
   }
 }

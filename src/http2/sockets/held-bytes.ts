@@ -12,41 +12,94 @@ export type Relief = 'refused' | 'ended';
 const partOfRoom = 16;
 /** Beyond this part something is given up, so that there is room for new requests. */
 const heldAtMost = 7 / 8;
+/** Who holds less than this part of what is held does not stand out. */
+const standsOut = 8;
+/** Milliseconds without progress after which bytes count as stalled. */
+const stalledAfter = 1_000;
+const reason = 'too many bytes are held for others';
+
+/** Whose bytes an account counts. */
+export interface AccountOwner {
+  /** The identity of a verified certificate, else the client's address: connections of one owner are counted together. */
+  readonly name: string;
+  /** Callers without a verified certificate together hold half of the budget at most. */
+  readonly isVerified: boolean;
+  /** Ends the connection. */
+  readonly connection: Holder;
+}
 
 /**
- * One budget for all bytes that a process holds for others: incomplete heads, heads of requests without a response,
- * content that a server or a client does not take. Beyond it what can be done without goes first; then what makes no
- * progress ends: the oldest incomplete head, then the content that nobody has taken for the longest time. What flows is
- * never among these.
+ * One budget for all bytes that a process holds for others: incomplete heads, heads of requests without a response, content
+ * that a server or a client does not take, tunnels that stand still. Each connection has an account in it.
+ *
+ * When the budget runs short, what can be done without goes first. Then the owner who holds most gives up: of bytes that make
+ * no progress, and of heads of requests whose response has not begun. What flows is never the reason to end somebody.
  */
 export class MemoryBudget {
-  readonly verified: BudgetShare;
-  readonly others: BudgetShare;
   /** Is told of each relief. Must not throw. */
   onRelief: (relief: Relief) => void = () => {};
   readonly #maximum: number;
+  readonly #clock: () => number;
+  readonly #accounts = new Set<Account>();
+  #verified = 0;
+  #others = 0;
   #isDue = false;
+  /** Counts progress: of two holdings the one with the lower number has made none for longer. */
+  #order = 0;
+  #mark = { order: 0, at: Number.NEGATIVE_INFINITY };
+  #stalled = 0;
 
-  constructor(maximum: number) {
+  /**
+   * @param maximum bytes
+   * @param clock milliseconds of a monotonic clock
+   */
+  constructor(maximum: number, clock: () => number = () => performance.now()) {
     this.#maximum = maximum;
-    this.verified = new BudgetShare(this, maximum);
-    this.others = new BudgetShare(this, maximum / 2);
+    this.#clock = clock;
   }
 
   get bytes(): number {
-    return this.verified.bytes + this.others.bytes;
+    return this.#verified + this.#others;
   }
 
-  get isExceeded(): boolean {
+  /** An account for one connection. It ends with `Account.close`. */
+  account(owner: AccountOwner): Account {
+    const account = new Account(this, owner);
+    this.#accounts.add(account);
+    return account;
+  }
+
+  closed(account: Account): void {
+    this.#accounts.delete(account);
+  }
+
+  hasRoomFor(bytes: number, isVerified: boolean): boolean {
+    const roomOfOthers = isVerified ? Number.POSITIVE_INFINITY : this.#maximum / 2 - this.#others;
+    return bytes * partOfRoom <= Math.min(this.#maximum - this.bytes, roomOfOthers);
+  }
+
+  /** @returns the number of this moment, for what has just made progress */
+  progress(): number {
+    this.#order += 1;
+    return this.#order;
+  }
+
+  count(bytes: number, isVerified: boolean): void {
+    if (isVerified) this.#verified += bytes;
+    else this.#others += bytes;
+    if (bytes > 0 && (this.#isExceeded || (!isVerified && this.#isExceededByOthers))) this.#relieveSoon();
+  }
+
+  get #isExceeded(): boolean {
     return this.bytes > this.#maximum * heldAtMost;
   }
 
-  hasRoomFor(bytes: number): boolean {
-    return bytes * partOfRoom <= this.#maximum - this.bytes;
+  get #isExceededByOthers(): boolean {
+    return this.#others > (this.#maximum / 2) * heldAtMost;
   }
 
   /** Gives up what is too much, after the current turn: whoever holds it may be at work on it. */
-  relieveSoon(): void {
+  #relieveSoon(): void {
     if (this.#isDue) return;
     this.#isDue = true;
     setImmediate(() => {
@@ -56,34 +109,93 @@ export class MemoryBudget {
   }
 
   #relieve(): void {
-    const { verified, others } = this;
-    while (others.isExceeded && others.giveUpOne()) {}
-    while (this.isExceeded) {
-      const [larger, smaller] = verified.bytes > others.bytes ? [verified, others] : [others, verified];
-      if (!larger.giveUpOne() && !smaller.giveUpOne()) return;
+    const now = this.#clock();
+    if (now - this.#mark.at >= stalledAfter) {
+      this.#stalled = this.#mark.order;
+      this.#mark = { order: this.#order, at: now };
     }
+    while (this.#isExceededByOthers && this.#giveUpOne(({ isVerified }) => !isVerified)) {}
+    while (this.#isExceeded && this.#giveUpOne(() => true)) {}
+  }
+
+  #giveUpOne(isMeant: (account: Account) => boolean): boolean {
+    const accounts = [...this.#accounts].filter(isMeant);
+    const withSpare = accounts.find((account) => account.dropSpare());
+    if (withSpare !== undefined) return true;
+    const most = mostHeld(accounts, this.#stalled);
+    const oldest = oldestOf(accounts);
+    if (most === undefined && oldest === undefined) return false;
+    this.onRelief('ended');
+    // Nobody stands out: what has made no progress for longest.
+    if (oldest !== undefined && (most === undefined || most.held < this.bytes / standsOut))
+      oldest.giveUpOldest();
+    else most?.connection.giveUpMost(this.#stalled);
+    return true;
   }
 }
 
-export class BudgetShare implements HeldBytes {
+interface MostHeld {
+  /** Bytes that stand still, of all connections of the owner. */
+  held: number;
+  connection: Account;
+}
+
+/** The owner who holds most of what stands still, and the connection of that owner that does. */
+function mostHeld(accounts: readonly Account[], stalled: number): MostHeld | undefined {
+  const byOwner = new Map<string, MostHeld>();
+  let largest: MostHeld | undefined;
+  for (const account of accounts) {
+    const held = account.standing(stalled);
+    if (held === 0) continue;
+    const owner = byOwner.get(account.ownerName) ?? { held: 0, connection: account };
+    owner.held += held;
+    if (held > owner.connection.standing(stalled)) owner.connection = account;
+    byOwner.set(account.ownerName, owner);
+    if (largest === undefined || owner.held > largest.held) largest = owner;
+  }
+  return largest;
+}
+
+function oldestOf(accounts: readonly Account[]): Account | undefined {
+  let oldest: Account | undefined;
+  for (const account of accounts) {
+    if (account.oldest !== undefined && account.oldest < (oldest?.oldest ?? Number.POSITIVE_INFINITY)) {
+      oldest = account;
+    }
+  }
+  return oldest;
+}
+
+/** What is held for one connection. */
+export class Account implements HeldBytes {
   readonly #budget: MemoryBudget;
-  readonly #maximum: number;
+  readonly #owner: AccountOwner;
   readonly #spare = new HoldingList();
   readonly #heads = new HoldingList();
   readonly #content = new HoldingList();
-  bytes = 0;
+  /** Of requests whose response has not begun. */
+  #requests = 0;
+  #isClosed = false;
 
-  constructor(budget: MemoryBudget, maximum: number) {
+  constructor(budget: MemoryBudget, owner: AccountOwner) {
     this.#budget = budget;
-    this.#maximum = maximum;
+    this.#owner = owner;
   }
 
-  get isExceeded(): boolean {
-    return this.bytes > this.#maximum * heldAtMost;
+  get isVerified(): boolean {
+    return this.#owner.isVerified;
+  }
+
+  get ownerName(): string {
+    return this.#owner.name;
+  }
+
+  get bytes(): number {
+    return this.#requests + this.#spare.bytes + this.#heads.bytes + this.#content.bytes;
   }
 
   hasRoomFor(bytes: number): boolean {
-    return bytes * partOfRoom <= this.#maximum - this.bytes && this.#budget.hasRoomFor(bytes);
+    return this.#budget.hasRoomFor(bytes, this.isVerified);
   }
 
   admits(bytes: number): boolean {
@@ -92,10 +204,19 @@ export class BudgetShare implements HeldBytes {
     return hasRoom;
   }
 
-  /** Counts bytes that cannot be given up: of a request that is being served. */
+  /** Counts the head of a request whose response has not begun; later, with the opposite sign, no more. */
   add(bytes: number): void {
-    this.bytes += bytes;
-    if (bytes > 0 && (this.isExceeded || this.#budget.isExceeded)) this.#budget.relieveSoon();
+    if (this.#isClosed) return;
+    this.#requests += bytes;
+    this.#budget.count(bytes, this.isVerified);
+  }
+
+  held(bytes: number): void {
+    this.#budget.count(bytes, this.isVerified);
+  }
+
+  progress(): number {
+    return this.#budget.progress();
   }
 
   spare(holder: Holder): Holding {
@@ -110,31 +231,58 @@ export class BudgetShare implements HeldBytes {
     return new Holding(this, this.#content, holder);
   }
 
-  giveUpOne(): boolean {
-    const spare = this.#spare.first;
-    if (spare !== undefined) {
-      spare.giveUp();
-      return true;
+  /** The connection has ended: nothing is held for its requests any more. What it holds elsewhere ends with its holders. */
+  close(): void {
+    if (this.#isClosed) return;
+    this.add(-this.#requests);
+    this.#isClosed = true;
+    this.#budget.closed(this);
+  }
+
+  dropSpare(): boolean {
+    const { first } = this.#spare;
+    first?.giveUp();
+    return first !== undefined;
+  }
+
+  /** The number of what has made no progress for longest; `undefined`: nothing is there to give up. */
+  get oldest(): number | undefined {
+    return this.#heads.first?.order ?? this.#content.first?.order;
+  }
+
+  /** Bytes that stand still. @param stalled number of progress up to which holdings count as stalled */
+  standing(stalled: number): number {
+    return this.#requests + this.#heads.standing(stalled) + this.#content.standing(stalled);
+  }
+
+  giveUpOldest(): void {
+    (this.#heads.first ?? this.#content.first)?.giveUp();
+  }
+
+  giveUpMost(stalled: number): void {
+    const stands = this.#heads.standing(stalled) + this.#content.standing(stalled);
+    if (stands > this.#requests) {
+      this.giveUpOldest();
+      return;
     }
-    const oldest = this.#heads.first ?? this.#content.first;
-    if (oldest === undefined) return false;
-    this.#budget.onRelief('ended');
-    oldest.giveUp();
-    return true;
+    const { connection } = this.#owner;
+    this.close();
+    connection.giveUp(reason);
   }
 }
 
 export class Holding implements HeldBytes {
-  readonly share: BudgetShare;
+  readonly account: Account;
   readonly #list: HoldingList;
   readonly #holder: Holder;
   bytes = 0;
+  order = 0;
   #isOver = false;
   previous: Holding | undefined;
   next: Holding | undefined;
 
-  constructor(share: BudgetShare, list: HoldingList, holder: Holder) {
-    this.share = share;
+  constructor(account: Account, list: HoldingList, holder: Holder) {
+    this.account = account;
     this.#list = list;
     this.#holder = holder;
   }
@@ -144,15 +292,21 @@ export class Holding implements HeldBytes {
     if (this.#isOver || bytes === 0) return;
     const before = this.bytes;
     this.bytes += bytes;
-    this.share.add(bytes);
+    this.account.held(bytes);
+    this.#list.bytes += bytes;
     if (before > 0 && (bytes < 0 || this.bytes <= 0)) this.#list.remove(this);
-    if (this.bytes > 0 && (before <= 0 || bytes < 0)) this.#list.append(this);
+    if (this.bytes > 0 && (before <= 0 || bytes < 0)) this.#append();
   }
 
   /** Something of it was taken, though as much came in its place. */
   progressed(): void {
     if (this.bytes <= 0) return;
     this.#list.remove(this);
+    this.#append();
+  }
+
+  #append(): void {
+    this.order = this.account.progress();
     this.#list.append(this);
   }
 
@@ -167,13 +321,18 @@ export class Holding implements HeldBytes {
 
   giveUp(): void {
     this.end();
-    this.#holder.giveUp('too many bytes are held for others');
+    this.#holder.giveUp(reason);
   }
 }
 
 class HoldingList {
+  bytes = 0;
   first: Holding | undefined;
   #last: Holding | undefined;
+
+  standing(stalled: number): number {
+    return this.first !== undefined && this.first.order <= stalled ? this.bytes : 0;
+  }
 
   append(holding: Holding): void {
     holding.previous = this.#last;

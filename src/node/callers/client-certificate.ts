@@ -55,6 +55,27 @@ function parse(pem: string | undefined, source: string): readonly X509Certificat
   return pem === undefined ? [] : parseCertificates({ pem, source });
 }
 
+/** Certificates of a chain, and bytes of them, that a client without a verified one may have kept for its connection. */
+const longestChain = { certificates: 8, bytes: 16 * 1024 };
+
+/**
+ * Whether a connection holds a chain that no authority has verified and that is longer than any that is issued. OpenSSL takes
+ * 100 KB of certificates and keeps a mebibyte for them until the connection ends; Node has no switch for
+ * SSL_CTX_set_max_cert_list.
+ */
+export function holdsLongChain(socket: TLSSocket): boolean {
+  if (socket.authorized) return false;
+  let [certificates, bytes] = [0, 0];
+  for (let each = socket.getPeerX509Certificate(); each !== undefined; each = each.issuerCertificate) {
+    certificates += 1;
+    bytes += each.raw.length;
+    if (certificates > longestChain.certificates || bytes > longestChain.bytes) return true;
+    // A root is its own issuer.
+    if (each.issuerCertificate?.fingerprint256 === each.fingerprint256) return false;
+  }
+  return false;
+}
+
 export type ClientCertificateInfo = Pick<ConnectionInfo, 'clientCertificate' | 'clientCertificateError'>;
 
 /**

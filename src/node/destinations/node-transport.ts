@@ -20,7 +20,7 @@ import { TlsDialer, type TlsDialerOptions, type TransportCredentials } from './t
 /** What a server sends ahead has to be held if the client does not read. */
 const windowGrowth = {
   maximum: defaultHttp2ServerLimits.maximumStreamWindow,
-  hasRoomFor: (bytes: number) => memoryForOthers.hasRoomFor(bytes),
+  hasRoomFor: (bytes: number) => memoryForOthers.hasRoomFor(bytes, true),
 };
 
 interface ConnectionEvents {

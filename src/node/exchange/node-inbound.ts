@@ -101,6 +101,9 @@ export abstract class NodeInboundRequest implements InboundRequest, Expiring {
   #bodySource: BodySource | undefined;
   /** Is reached when `isClosed` becomes true. */
   protected readonly end = new ExchangeEnd();
+  /** Is reached when the response is whole, at the latest at the end. */
+  protected readonly whole = new ExchangeEnd();
+  #deadline: number | undefined;
 
   constructor(
     method: string,
@@ -179,9 +182,21 @@ export abstract class NodeInboundRequest implements InboundRequest, Expiring {
 
   limitDuration(): void {
     const { deadlines } = this.#options;
-    if (deadlines === undefined) return;
+    if (deadlines === undefined || this.#deadline !== undefined || this.isClosed) return;
     const place = deadlines.add(this);
+    this.#deadline = place;
     this.onFinished(() => deadlines.remove(this, place));
+  }
+
+  /** Whether the request has a limit of time already. */
+  protected get isLimited(): boolean {
+    return this.#deadline !== undefined;
+  }
+
+  /** The response is whole. Who asked without a limit of time, as for a watch, has that of other requests to take it. */
+  protected responseIsWhole(): void {
+    this.whole.reached();
+    if (!this.isClosed) this.limitDuration();
   }
 
   /** Ends the exchange, while a handler may still be working on it. */
@@ -207,6 +222,11 @@ export abstract class NodeInboundRequest implements InboundRequest, Expiring {
   onFinished(listener: () => void): void {
     if (this.isClosed) listener();
     else this.end.add(listener);
+  }
+
+  onWhole(listener: () => void): void {
+    if (this.isClosed) listener();
+    else this.whole.add(listener);
   }
 }
 

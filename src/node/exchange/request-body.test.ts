@@ -3,7 +3,7 @@ import { PassThrough } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { describe, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
-import { type Holding, MemoryBudget } from '../../http2/sockets/held-bytes.ts';
+import { MemoryBudget } from '../../http2/sockets/held-bytes.ts';
 import { BodySource, BodyStream, maximumKept } from './request-body.ts';
 
 const whole = (): boolean => false;
@@ -100,9 +100,11 @@ describe('a body is left to be streamed, untouched,', () => {
 const readAll = (source: BodySource): Promise<Buffer> => buffer(new BodyStream(source, () => {}));
 
 /** A budget, and what a client that presented a certificate holds of it. */
-function holding(maximum: number): { readonly budget: MemoryBudget; readonly held: Holding } {
+function holding(maximum: number) {
   const budget = new MemoryBudget(maximum);
-  return { budget, held: budget.verified.content({ giveUp: () => assert.fail('the request ends') }) };
+  const connection = { giveUp: () => assert.fail('the connection ends') };
+  const account = budget.account({ name: 'a client', isVerified: true, connection });
+  return { budget, account, held: account.content({ giveUp: () => assert.fail('the request ends') }) };
 }
 
 test('what waits for the destination is counted until it is taken, or dropped', async () => {
@@ -198,14 +200,14 @@ describe('a body that is kept', () => {
   });
 
   test('goes where memory is short, before anything ends for that, and its request goes on', async () => {
-    const { budget, held } = holding(1_000);
+    const { budget, account, held } = holding(1_000);
     // Nobody takes this, and it is older.
     held.add(20);
     budget.onRelief = () => assert.fail('something ends');
     const source = new BodySource(() => arrived('x'.repeat(30)), whole, undefined, held);
     source.keep();
     await readAll(source);
-    budget.verified.add(850);
+    account.add(850);
     await setImmediate();
     assert.equal(budget.bytes, 870);
     assert.equal(source.rewind(), false);
@@ -218,6 +220,8 @@ describe('a body that is kept', () => {
     ];
     for (const [before, after] of pieces) {
       const { budget, held } = holding(1_000);
+      const others = () =>
+        budget.account({ name: 'another', isVerified: true, connection: { giveUp: () => {} } });
       const stream = new PassThrough();
       const source = new BodySource(() => stream, whole, undefined, held);
       source.keep();
@@ -228,12 +232,14 @@ describe('a body that is kept', () => {
       await setImmediate();
       assert.equal(source.rewind(), true);
       first.destroy();
-      budget.verified.add(900);
+      others().add(900);
       await setImmediate();
       const second = readAll(source);
       stream.end(after);
       assert.equal(String(await second), before + after);
-      assert.equal(budget.bytes, 900);
+      others().add(980);
+      await setImmediate();
+      assert.equal(budget.bytes, 0);
       assert.equal(source.rewind(), false);
     }
   });

@@ -66,7 +66,7 @@ export class BodySource {
   keep(): void {
     if (this.#opened) return;
     this.#kept = [];
-    this.#keptBytes ??= this.held?.share.spare({ giveUp: () => this.#giveUp() });
+    this.#keptBytes ??= this.held?.account.spare({ giveUp: () => this.#giveUp() });
   }
 
   #giveUp(): void {
@@ -101,7 +101,7 @@ export class BodySource {
   passed(chunk: Uint8Array): void {
     if (this.#kept === undefined) return;
     this.#length += chunk.byteLength;
-    if (this.#length > maximumKept || this.held?.share.hasRoomFor(chunk.byteLength) === false) {
+    if (this.#length > maximumKept || this.held?.account.hasRoomFor(chunk.byteLength) === false) {
       this.forget();
       return;
     }

@@ -40,8 +40,11 @@ describe('unfinished HTTP/1.1 heads on many connections', () => {
       for (let index = 0; index < 20; index++) {
         const attacker = await rawClient(context, port);
         attacker.on('error', () => {});
-        attacker.write(first + part(`attacker-${index}`));
-        if (first !== '') await readUntil(attacker, '/first');
+        if (first !== '') {
+          attacker.write(first + part(`attacker-${index}`).slice(0, 100));
+          await readUntil(attacker, '/first');
+          attacker.write(part(`attacker-${index}`).slice(100));
+        } else attacker.write(part(`attacker-${index}`));
         attacker.resume();
         attackers.push(attacker);
       }

@@ -1,14 +1,11 @@
 import { IncomingMessage, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import { headMemory } from '../../http2/fields/header-fields.ts';
-import type { BudgetShare, Holder, Holding } from '../../http2/sockets/held-bytes.ts';
+import type { Account, Holder, Holding } from '../../http2/sockets/held-bytes.ts';
 import { forgetHead } from '../exchange/http1-heads.ts';
-
-/** What frames a chunk besides its length in hexadecimal (RFC 9112 section 7.1). */
-const chunkFraming = 4;
-const lastChunk = 5;
-/** `GET / HTTP/1.1`: two spaces, the version, the line's end; and the empty line behind the head. */
-const aroundRequestLine = 14;
+import type { UpgradeMemory } from '../upgrades/upgrade.ts';
 
 /**
  * Lines of heads that Node's parser keeps as long as the connection is open, each until a later head has a line at the
@@ -17,56 +14,57 @@ const aroundRequestLine = 14;
 const linesInParser = 31;
 /** Bytes of such lines that are not counted: clients that do nothing wrong have fewer. */
 const uncountedInParser = 32 * 1024;
+/**
+ * What is counted for a tunnel that stands still. The kernel holds some 740 KiB for it in four socket buffers (measured), of
+ * which the process learns nothing; a third of that, since the budget is an eighth of the memory, and most of the rest is free.
+ */
+const stalledTunnel = 256 * 1024;
 
+/** Knows where on its connection its head and its content have ended, by the bytes that were read when the parser told. */
 export class Http1Message extends IncomingMessage {
-  #contentBytes = 0;
-  #isChunked: boolean | undefined;
+  readonly headEndedAt: number;
+  endedAt: number | undefined;
 
-  /** Bytes of the head: exact where each line has one space behind its colon, as clients write it. */
-  get headBytes(): number {
-    const { method = '', url = '', rawHeaders } = this;
-    let bytes = method.length + url.length + aroundRequestLine;
-    for (const part of rawHeaders) bytes += part.length;
-    // Each line has a colon, a space and its end.
-    return bytes + 2 * rawHeaders.length;
-  }
-
-  get contentBytes(): number {
-    return this.#contentBytes;
+  constructor(socket: Socket) {
+    super(socket);
+    this.headEndedAt = socket.bytesRead;
   }
 
   override push(chunk: unknown, encoding?: BufferEncoding): boolean {
-    this.#isChunked ??= this.headers['transfer-encoding'] !== undefined;
-    if (chunk instanceof Uint8Array) {
-      this.#contentBytes += chunk.length;
-      if (this.#isChunked) this.#contentBytes += chunk.length.toString(16).length + chunkFraming;
-    } else if (chunk === null && this.#isChunked) this.#contentBytes += lastChunk;
+    if (chunk === null) this.endedAt = this.socket.bytesRead;
     return super.push(chunk, encoding);
   }
 }
 
+/** Why a request is not handled: its head is larger than its client may send, or there is no memory for it. */
+export type HeadRefusal = 'too large' | 'no memory';
+
 /**
- * Counts what is held for HTTP/1.1 clients. Node tells nothing of an incomplete head or of a client that does not read, so
- * all connections are looked at every now and then: bytes that were read and belong to no request that was handled are an
- * incomplete head, or requests sent ahead.
+ * Counts what is held for HTTP/1.1 clients. Node tells nothing of an incomplete head, of a client that does not read, or of a
+ * tunnel that stands still, so all connections are looked at every now and then.
  */
 export class HeldByHttp1 {
   readonly #interval: number;
-  readonly #connections = new Map<TLSSocket, Http1Connection>();
+  readonly #unverifiedHeaderBytes: number;
+  readonly #connections = new Map<Duplex, Http1Connection | Tunnel>();
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(interval: number) {
+  /**
+   * @param interval milliseconds between two looks
+   * @param unverifiedHeaderBytes of one head, for clients that have shown no verified certificate
+   */
+  constructor(interval: number, unverifiedHeaderBytes: number) {
     this.#interval = interval;
+    this.#unverifiedHeaderBytes = unverifiedHeaderBytes;
   }
 
-  opened(socket: TLSSocket, share: BudgetShare): void {
-    this.#connections.set(socket, new Http1Connection(socket, share));
-    socket.once('close', () => this.left(socket));
+  opened(socket: TLSSocket, account: Account): void {
+    this.#connections.set(socket, new Http1Connection(socket, account));
+    socket.once('close', () => this.#closed(socket));
     this.#timer ??= setInterval(() => this.check(), this.#interval).unref();
   }
 
-  /** The connection was closed, or is none of HTTP/1.1 any more: a tunnel's own back-pressure bounds what it holds. */
-  left(socket: TLSSocket): void {
+  #closed(socket: TLSSocket): void {
     this.#connections.get(socket)?.end();
     this.#connections.delete(socket);
     if (this.#connections.size > 0) return;
@@ -74,9 +72,32 @@ export class HeldByHttp1 {
     this.#timer = undefined;
   }
 
-  /** @returns where to count what is held for the request; `undefined` if there is no memory for it */
-  begin(message: Http1Message, response: ServerResponse): Holding | undefined {
-    return this.#connections.get(message.socket as TLSSocket)?.begin(message, response);
+  /** @returns where to count what is held for the request */
+  begin(message: Http1Message, response: ServerResponse): Holding | HeadRefusal {
+    const connection = this.#connections.get(message.socket);
+    if (!(connection instanceof Http1Connection)) return 'no memory';
+    if (this.#isTooLarge(message, connection.account)) return 'too large';
+    return connection.begin(message, response);
+  }
+
+  /** The connection is one of HTTP/1.1 no more; its head counts until the server has responded. */
+  beginUpgrade(message: IncomingMessage): UpgradeMemory | HeadRefusal {
+    const { socket } = message;
+    const connection = this.#connections.get(socket);
+    if (!(connection instanceof Http1Connection)) return 'no memory';
+    const { account } = connection;
+    const size = headMemory(message.url ?? '', message.rawHeaders);
+    // No upgrade needs more, whoever asks.
+    if (size > this.#unverifiedHeaderBytes) return 'too large';
+    if (!account.admits(size)) return 'no memory';
+    const tunnel = new Tunnel(socket, account, size);
+    connection.end();
+    this.#connections.set(socket, tunnel);
+    return tunnel;
+  }
+
+  #isTooLarge({ url = '', rawHeaders }: IncomingMessage, { isVerified }: Account): boolean {
+    return !isVerified && headMemory(url, rawHeaders) > this.#unverifiedHeaderBytes;
   }
 
   check(): void {
@@ -85,49 +106,52 @@ export class HeldByHttp1 {
 }
 
 class Http1Connection implements Holder {
+  readonly account: Account;
   readonly #socket: TLSSocket;
-  readonly #share: BudgetShare;
   readonly #ahead: Holding;
   readonly #content: Holding;
   readonly #parser: Holding;
   /** Lengths of the names and values that the parser keeps. */
   readonly #inParser: number[] = [];
   #contentInNode = 0;
-  /** Bytes of the connection before the content of the current request. */
+  /**
+   * Bytes of the connection that belong to messages which the parser has told of. What the same read brought behind them is
+   * among these: 64 KiB at most.
+   */
   #position: number;
   #message: Http1Message | undefined;
   #response: ServerResponse | undefined;
   #headBytes = 0;
   #written = 0;
 
-  constructor(socket: TLSSocket, share: BudgetShare) {
+  constructor(socket: TLSSocket, account: Account) {
     this.#socket = socket;
-    this.#share = share;
+    this.account = account;
     this.#position = socket.bytesRead;
-    this.#ahead = share.head(this);
-    this.#content = share.content(this);
-    this.#parser = share.content(this);
+    this.#ahead = account.head(this);
+    this.#content = account.content(this);
+    this.#parser = account.content(this);
   }
 
   giveUp(): void {
     this.#socket.destroy();
   }
 
-  begin(message: Http1Message, response: ServerResponse): Holding | undefined {
+  begin(message: Http1Message, response: ServerResponse): Holding | HeadRefusal {
     this.#answered();
-    this.#position += (this.#message?.contentBytes ?? 0) + message.headBytes;
+    this.#position = message.headEndedAt;
     this.#message = message;
     this.#response = response;
     const size = headMemory(message.url ?? '', message.rawHeaders);
-    const isAdmitted = this.#share.admits(size);
+    const isAdmitted = this.account.admits(size);
     this.#countInParser(message);
-    if (!isAdmitted) return undefined;
+    if (!isAdmitted) return 'no memory';
     this.#headBytes = size;
-    this.#share.add(size);
+    this.account.add(size);
     return this.#content;
   }
 
-  #countInParser({ url = '', rawHeaders }: Http1Message): void {
+  #countInParser({ url = '', rawHeaders }: IncomingMessage): void {
     for (let index = 0; index < rawHeaders.length; index++) {
       this.#inParser[index % (2 * linesInParser)] = (rawHeaders[index] as string).length;
     }
@@ -140,10 +164,10 @@ class Http1Connection implements Holder {
   check(): void {
     const socket = this.#socket;
     const message = this.#message;
-    // Within the content of a request nothing else is read.
-    const isBetween = message?.complete !== false;
-    const before = this.#position + (message?.contentBytes ?? 0);
-    this.#ahead.set(isBetween ? Math.max(0, socket.bytesRead - before) : 0);
+    // Within the content of a request nothing else is read. Behind it an incomplete head, or requests sent ahead, begin.
+    if (message?.complete === false) this.#position = socket.bytesRead;
+    else if (message?.endedAt !== undefined) this.#position = message.endedAt;
+    this.#ahead.set(socket.bytesRead - this.#position);
     if (this.#response !== undefined && hasBegun(this.#response)) this.#answered();
     const inNode = (message?.readableLength ?? 0) + socket.writableLength;
     this.#content.add(inNode - this.#contentInNode);
@@ -151,7 +175,7 @@ class Http1Connection implements Holder {
     if (socket.bytesWritten === this.#written) return;
     this.#written = socket.bytesWritten;
     this.#content.progressed();
-    // What flows is not cut for what its head has left behind: idle connections go first.
+    // A response that is under way is not cut for lines that its head has left behind: idle connections go first.
     this.#parser.progressed();
   }
 
@@ -160,7 +184,7 @@ class Http1Connection implements Holder {
     if (this.#response === undefined) return;
     this.#response = undefined;
     if (this.#message !== undefined) forgetHead(this.#message);
-    this.#share.add(-this.#headBytes);
+    this.account.add(-this.#headBytes);
     this.#headBytes = 0;
   }
 
@@ -169,6 +193,45 @@ class Http1Connection implements Holder {
     this.#ahead.end();
     this.#content.end();
     this.#parser.end();
+  }
+}
+
+class Tunnel implements UpgradeMemory, Holder {
+  readonly #client: Duplex;
+  readonly #account: Account;
+  readonly #stalled: Holding;
+  #headBytes: number;
+  #destination: Duplex | undefined;
+
+  constructor(client: Duplex, account: Account, headBytes: number) {
+    this.#client = client;
+    this.#account = account;
+    this.#headBytes = headBytes;
+    account.add(headBytes);
+    this.#stalled = account.content(this);
+  }
+
+  giveUp(): void {
+    this.#client.destroy();
+  }
+
+  headForgotten(): void {
+    this.#account.add(-this.#headBytes);
+    this.#headBytes = 0;
+  }
+
+  tunnelOpened(destination: Duplex): void {
+    this.#destination = destination;
+  }
+
+  check(): void {
+    const stands = this.#client.writableNeedDrain || this.#destination?.writableNeedDrain === true;
+    this.#stalled.set(stands ? stalledTunnel : 0);
+  }
+
+  end(): void {
+    this.headForgotten();
+    this.#stalled.end();
   }
 }
 

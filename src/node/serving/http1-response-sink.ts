@@ -38,14 +38,17 @@ export class Http1ResponseSink implements ResponseSink {
   #gathered: GatheredWrites | undefined;
 
   readonly held: HeldBytes | undefined;
+  readonly #onWhole: (() => void) | undefined;
 
   constructor(
     outgoing: ServerResponse,
     inbound: Required<Pick<InboundRequest, 'onFinished'>>,
     held?: HeldBytes,
+    onWhole?: () => void,
   ) {
     this.#outgoing = outgoing;
     this.held = held;
+    this.#onWhole = onWhole;
     this.#inbound = inbound;
   }
 
@@ -153,12 +156,12 @@ export class Http1ResponseSink implements ResponseSink {
     }
     this.#bodyBegun = true;
     const body = this.#takeWholeBody();
-    if (body !== undefined) {
-      this.#outgoing.end(body, 'latin1');
-      return;
+    if (body !== undefined) this.#outgoing.end(body, 'latin1');
+    else {
+      this.#gathered?.flush();
+      this.#outgoing.end();
     }
-    this.#gathered?.flush();
-    this.#outgoing.end();
+    this.#onWhole?.();
   }
 
   breakOff(): void {

@@ -15,12 +15,12 @@ import { errorResponse, headTooLargeResponse, type RequestHandlerOptions } from 
 interface Http2ServerOptions extends NodeInboundOptions, Pick<RequestHandlerOptions, 'fetch' | 'logger'> {
   readonly limits: ServerLimits;
   readonly memory: MemoryBudget;
-  readonly isVerified: (socket: TLSSocket) => boolean;
+  readonly identityOf: (socket: TLSSocket) => string | undefined;
   readonly isToEnd: () => boolean;
 }
 
 export function routerHttp2Server(options: Http2ServerOptions): Http2Server {
-  const { fetch, clientCertificateOf, deadlines, isVerified, isToEnd, limits, memory } = options;
+  const { fetch, clientCertificateOf, deadlines, identityOf, isToEnd, limits, memory } = options;
   const { logger = silentLogger } = options;
   const inboundOptions = { clientCertificateOf, deadlines };
   const server = serveHttp2({
@@ -32,7 +32,7 @@ export function routerHttp2Server(options: Http2ServerOptions): Http2Server {
     },
     // The router does not use the host: it decides on and forwards the request as it was received.
     host: 'localhost',
-    isVerified,
+    identityOf,
     memory,
     limits,
     errorHandler: (error) => errorResponse(error, logger),
@@ -95,7 +95,12 @@ export class Http2Inbound extends NodeInboundRequest implements StreamFollower {
     this.headers = this.carrier.head.headers;
   }
 
+  onEnded(): void {
+    this.responseIsWhole();
+  }
+
   onClosed(): void {
+    this.whole.reached();
     this.end.reached();
     // After a 401 a client must reconnect, which limits how fast it can try credentials (kubernetes#121120).
     if (this.carrier.status === 401) this.carrier.closeConnection();

@@ -11,9 +11,16 @@ import { announcesBody } from '../../request/inbound.ts';
 import { sentElsewhere } from '../../request/transport.ts';
 import { errorCode } from '../../runtime/errors.ts';
 import { type Logger, silentLogger } from '../../runtime/logger.ts';
+import type { Deadlines } from '../exchange/deadlines.ts';
 import { endAfterResponse, issueOfHead, writeLastResponse } from '../exchange/http1-heads.ts';
-import { type NodeBindings, type NodeInboundOptions, NodeInboundRequest } from '../exchange/node-inbound.ts';
+import {
+  type ExchangeEnd,
+  type NodeBindings,
+  type NodeInboundOptions,
+  NodeInboundRequest,
+} from '../exchange/node-inbound.ts';
 import type { ResponseSink } from '../exchange/response-sink.ts';
+import type { HeadRefusal } from './held-by-http1.ts';
 import { Http1ResponseSink } from './http1-response-sink.ts';
 
 function explain(code: string): string {
@@ -96,7 +103,7 @@ export interface RequestHandlerOptions extends NodeInboundOptions {
 
 export function requestHandler(
   options: RequestHandlerOptions,
-): (incoming: IncomingMessage, outgoing: ServerResponse, held: Holding | undefined) => void {
+): (incoming: IncomingMessage, outgoing: ServerResponse, held: Holding | HeadRefusal) => void {
   const { fetch, logger = silentLogger } = options;
   const write = responseWriter(logger);
   return (incoming, outgoing, held) => {
@@ -105,9 +112,10 @@ export function requestHandler(
       refuseHead(outgoing, issue);
       return;
     }
-    if (held === undefined) {
+    if (held === 'too large' || held === 'no memory') {
       discardUnreadBody(incoming, outgoing);
-      refuseForMemory(outgoing);
+      if (held === 'no memory') refuseForMemory(outgoing);
+      else refuseForSize(outgoing);
       return;
     }
     const inbound = new Http1Inbound(incoming, outgoing, held, options, (response) =>
@@ -162,6 +170,34 @@ function refuseHead(outgoing: ServerResponse, issue: string): void {
   outgoing.writeHead(code, { ...headers, connection: 'close' }).end(body);
 }
 
+/** To a client that asks for a tunnel, on whose connection no further request can come. */
+export function refuseUpgrade(socket: Duplex, refusal: HeadRefusal): void {
+  socket.on('error', () => socket.destroy());
+  const response =
+    refusal === 'too large'
+      ? headTooLargeResponse()
+      : statusResponse('TooManyRequests', tooMuchHeld, { retryAfterSeconds: 1 });
+  writeLastResponse(socket, response).catch(() => socket.destroy());
+}
+
+/** GET or HEAD of the router's own health, which a kubelet and a load balancer ask for. */
+export function isHealthCheck({ method, url = '' }: IncomingMessage): boolean {
+  return (method === 'GET' || method === 'HEAD') && /^\/(?:livez|readyz|healthz)(?:[/?]|$)/.test(url);
+}
+
+/** Connections have run short; only health checks are answered on this one. */
+export function refuseForConnections(outgoing: ServerResponse): void {
+  const text = 'The router has no room for more connections now, please try again later.';
+  const { code, headers, body } = statusParts('TooManyRequests', text, { retryAfterSeconds: 1 });
+  outgoing.writeHead(code, { ...headers, connection: 'close' }).end(body);
+}
+
+/** RFC 6585 section 5. */
+function refuseForSize(outgoing: ServerResponse): void {
+  const { code, headers, body } = statusParts('RequestHeaderFieldsTooLarge', explain('HPE_HEADER_OVERFLOW'));
+  outgoing.writeHead(code, { ...headers, connection: 'close' }).end(body);
+}
+
 /** There is no memory for the request: the client may send it again (client-go does, for a Retry-After). */
 function refuseForMemory(outgoing: ServerResponse): void {
   const { code, headers, body } = statusParts('TooManyRequests', tooMuchHeld, { retryAfterSeconds: 1 });
@@ -213,6 +249,7 @@ class Http1Inbound extends NodeInboundRequest implements ReceivedRequest {
   protected readonly carrier: IncomingMessage;
   readonly held: Holding;
   readonly #outgoing: ServerResponse;
+  readonly #deadlines: Deadlines | undefined;
   #hasContent: boolean | undefined;
 
   constructor(
@@ -227,8 +264,12 @@ class Http1Inbound extends NodeInboundRequest implements ReceivedRequest {
     this.held = held;
     this.#outgoing = outgoing;
     this.respond = respond;
-    const { end } = this;
-    outgoing.on('close', () => end.reached());
+    const { end, whole } = this;
+    this.#deadlines = options.deadlines;
+    outgoing.on('close', () => {
+      whole.reached();
+      end.reached();
+    });
   }
 
   get head(): this {
@@ -258,7 +299,9 @@ class Http1Inbound extends NodeInboundRequest implements ReceivedRequest {
   }
 
   responseSink(): ResponseSink {
-    return new Http1ResponseSink(this.#outgoing, this, this.held);
+    const deadlines = this.isLimited ? undefined : this.#deadlines;
+    const onWhole = responseIsWhole(this.whole, this.#outgoing, deadlines);
+    return new Http1ResponseSink(this.#outgoing, this, this.held, onWhole);
   }
 
   protected get isResponseBegun(): boolean {
@@ -274,6 +317,21 @@ class Http1Inbound extends NodeInboundRequest implements ReceivedRequest {
     if (!this.carrier.complete) this.#outgoing.shouldKeepAlive = false;
     super.expire();
   }
+}
+
+/** Refers to no request: an open watch must not keep its own in memory. @param deadlines for the client to take the response */
+function responseIsWhole(
+  whole: ExchangeEnd,
+  outgoing: ServerResponse,
+  deadlines: Deadlines | undefined,
+): () => void {
+  return () => {
+    whole.reached();
+    if (deadlines === undefined || outgoing.destroyed) return;
+    const late = { expire: () => void outgoing.destroy() };
+    const place = deadlines.add(late);
+    outgoing.once('close', () => deadlines.remove(late, place));
+  };
 }
 
 export function errorResponse(error: unknown, logger: Logger): Response {

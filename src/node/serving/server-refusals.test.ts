@@ -15,7 +15,7 @@ import { mirror, startServer as start, startServer } from '../../../test/support
 import { clientTls } from '../../../test/support/security/certificates.ts';
 import { startRouterUnderTest } from '../../../test/support/security/router-under-test.ts';
 import { readUntil } from '../../../test/support/tls-client.ts';
-import { OneAtATime } from './server.ts';
+import { OneAtATime } from './connections.ts';
 
 test('HTTP without TLS is answered as Go’s servers do, and the connection ends', async (context) => {
   const { port } = await startServer(context, mirror);

@@ -1,128 +1,30 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { AddressInfo, Server, Socket } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import { handleInput } from '../../http2/sockets/gathered-writes.ts';
 import { MemoryBudget, type Relief } from '../../http2/sockets/held-bytes.ts';
 import { defaultLogger } from '../../runtime/console-logger.ts';
 import { FailureLog, type Logger } from '../../runtime/logger.ts';
+import { holdsLongChain } from '../callers/client-certificate.ts';
 import { defaultServerLimits, memoryForOthers, type ServerLimits } from '../exchange/serving-limits.ts';
 import { tlsFailureCause } from '../metrics/connection-metrics.ts';
 import { isForTunnel, type UpgradeListener } from '../upgrades/upgrade.ts';
+import { OneAtATime, ServerConnections, turnedAwayLog } from './connections.ts';
 import { HeldByHttp1 } from './held-by-http1.ts';
 import { routerHttp2Server } from './http2-server.ts';
 import { newHttpsServer, type ServerTlsOptions } from './https-server.ts';
 import {
-  connectionBelow,
   isAfterLastRequest,
+  isHealthCheck,
   type RequestHandlerOptions,
+  refuseForConnections,
   refusePlainHttp,
+  refuseUpgrade,
   requestHandler,
   respondToClientError,
 } from './request-handler.ts';
 import { listenError } from './server-error.ts';
-
-/**
- * The open connections of a server. Knows which of them can be closed without cutting off a response. Node's
- * `closeIdleConnections` keeps connections with a partial head, and those whose TLS handshake never ends.
- */
-class ServerConnections {
-  readonly #pipelines: OneAtATime;
-  readonly #sockets = new Set<Socket>();
-  readonly #secured = new WeakSet<Socket>();
-  readonly #http1 = new Set<Duplex>();
-  readonly #tunnels = new Set<Duplex>();
-  readonly #onTunnels: (open: number) => void;
-  #ending = false;
-
-  constructor(pipelines: OneAtATime, onTunnels: (open: number) => void) {
-    this.#pipelines = pipelines;
-    this.#onTunnels = onTunnels;
-  }
-
-  opened(socket: Socket): void {
-    if (this.#ending) {
-      socket.destroy();
-      return;
-    }
-    this.#sockets.add(socket);
-    socket.once('close', () => this.#sockets.delete(socket));
-  }
-
-  secured(socket: TLSSocket): void {
-    const below = connectionBelow(socket);
-    if (below !== undefined) this.#secured.add(below);
-    if (socket.alpnProtocol === 'h2') return;
-    this.#http1.add(socket);
-    socket.once('close', () => {
-      this.#http1.delete(socket);
-      if (this.#tunnels.delete(socket)) this.#onTunnels(this.#tunnels.size);
-    });
-  }
-
-  handedOver(socket: Duplex): void {
-    this.#http1.delete(socket);
-  }
-
-  becameTunnel(socket: Duplex): void {
-    this.handedOver(socket);
-    this.#tunnels.add(socket);
-    this.#onTunnels(this.#tunnels.size);
-  }
-
-  /** Responses whose head was not written yet get `Connection: close`. */
-  announceClose(): void {
-    for (const socket of this.#http1) {
-      const response = this.#pipelines.responseOn(socket);
-      if (response?.headersSent === false) response.shouldKeepAlive = false;
-    }
-  }
-
-  end(): void {
-    this.#ending = true;
-    for (const socket of this.#sockets) if (!this.#secured.has(socket)) socket.destroy();
-    this.endIdle();
-  }
-
-  endIdle(): void {
-    for (const socket of this.#http1) {
-      // After an early response the upload is still read: on a TCP reset the client would lose the response.
-      const isUploading = this.#pipelines.lastRequestOn(socket)?.complete === false;
-      if (!this.#pipelines.isBusy(socket) && !isUploading) socket.destroy();
-    }
-  }
-
-  cut(): void {
-    for (const socket of this.#sockets) socket.destroy();
-  }
-}
-
-/**
- * Closes each connection beyond the limits at once: a load balancer then tries another router, and connected clients keep
- * the file descriptors that their requests need.
- * @returns is to be told how many of the connections are tunnels
- */
-function limitConnections(
-  server: Server,
-  { maxConnections, maxOrdinaryConnections }: ServerLimits,
-  failures: FailureLog,
-): (tunnels: number) => void {
-  let turnedAway = 0;
-  const adapt = (tunnels: number): void => {
-    const mayBeOrdinary = maxOrdinaryConnections || Number.POSITIVE_INFINITY;
-    server.maxConnections = Math.min(maxConnections || Number.POSITIVE_INFINITY, mayBeOrdinary + tunnels);
-  };
-  server.on('drop', () => {
-    turnedAway += 1;
-    failures.warn(
-      'connections',
-      { maximum: server.maxConnections, turnedAway },
-      'Connections are refused: give the router more memory, raise the limit of open files (ulimit -n, LimitNOFILE=), or add routers',
-    );
-  });
-  adapt(0);
-  return adapt;
-}
 
 function reliefLog(memory: MemoryBudget, failures: FailureLog): (relief: Relief) => void {
   const counts = { refused: 0, ended: 0 };
@@ -134,75 +36,6 @@ function reliefLog(memory: MemoryBudget, failures: FailureLog): (relief: Relief)
       'Too many bytes are held for clients and servers that do not go on: requests are refused, or what waits is ended. Give the router more memory, or find who sends without reading',
     );
   };
-}
-
-/** Requests that may wait on one HTTP/1.1 connection; as many as concurrent HTTP/2 streams. */
-const maximumWaiting = 100;
-
-interface Pipeline {
-  current: ServerResponse;
-  last: ServerResponse;
-  waiting: number;
-}
-
-/**
- * Handles the requests of each HTTP/1.1 connection one after the other, as Go's server does.
- *
- * A client may pipeline requests (RFC 9112 section 9.3.2), and Node emits all of them at once. Then a request after a
- * refused one would be processed although its connection ends, and one connection could have any number of concurrent
- * requests, which the limit of streams prevents in HTTP/2.
- */
-export class OneAtATime {
-  readonly #pipelines = new WeakMap<Duplex, Pipeline>();
-
-  responseOn(socket: Duplex): ServerResponse | undefined {
-    return this.#pipelines.get(socket)?.current;
-  }
-
-  lastRequestOn(socket: Duplex): IncomingMessage | undefined {
-    return this.#pipelines.get(socket)?.last.req;
-  }
-
-  isBusy(socket: Duplex): boolean {
-    const pipeline = this.#pipelines.get(socket);
-    return pipeline !== undefined && !isOver(pipeline.last);
-  }
-
-  /** Calls `handle` after all earlier responses on the connection, if it is still open then. */
-  run(incoming: IncomingMessage, outgoing: ServerResponse, handle: () => void): void {
-    const { socket } = incoming;
-    // After the last response, while the connection is being closed: no response could be sent.
-    if (!socket.writable) return;
-    const pipeline = this.#pipelines.get(socket);
-    if (pipeline === undefined) {
-      this.#pipelines.set(socket, { current: outgoing, last: outgoing, waiting: 0 });
-      handle();
-      return;
-    }
-    const previous = pipeline.last;
-    pipeline.last = outgoing;
-    if (isOver(previous)) {
-      pipeline.current = outgoing;
-      handle();
-      return;
-    }
-    pipeline.waiting++;
-    if (pipeline.waiting > maximumWaiting) {
-      socket.destroy();
-      return;
-    }
-    previous.once('close', () => {
-      pipeline.waiting--;
-      // The connection ended with that response: later requests are not processed.
-      if (!socket.writable) return;
-      pipeline.current = outgoing;
-      handle();
-    });
-  }
-}
-
-function isOver(response: ServerResponse): boolean {
-  return response.writableFinished || response.destroyed;
 }
 
 export interface RouterServerOptions extends RequestHandlerOptions {
@@ -270,8 +103,10 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
   const { goawayChance = 0 } = options;
   let draining = false;
   const { disableHttp2Serving = false, clientCertificateOf } = options;
-  const isVerified = (socket: TLSSocket): boolean =>
-    clientCertificateOf({ socket }).clientCertificate !== undefined;
+  const identityOf = (socket: TLSSocket): string | undefined => {
+    const { clientCertificate } = clientCertificateOf({ socket });
+    return clientCertificate && `${clientCertificate.authority} ${clientCertificate.commonName}`;
+  };
   const memory =
     options.heldForOthers === undefined ? memoryForOthers : new MemoryBudget(options.heldForOthers);
   const failures = new FailureLog({ logger, clock: () => performance.now() });
@@ -284,20 +119,32 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
     ...options,
     limits,
     memory,
-    isVerified,
+    identityOf,
     isToEnd: () => goawayChance > 0 && Math.random() < goawayChance,
   });
-  const held = new HeldByHttp1(limits.heldBytesInterval);
+  const held = new HeldByHttp1(limits.heldBytesInterval, limits.unverifiedHeaderBytes);
   const { server, setSecureContext } = newHttpsServer(tls, limits, {
     isUpgrade: (incoming) => onUpgrade !== undefined && isForTunnel(incoming),
     onHttp2Connection: disableHttp2Serving ? undefined : (socket) => http2.take(socket),
     onRequest(incoming, outgoing) {
       if (draining) outgoing.shouldKeepAlive = false;
+      if (connections.isForProbes(incoming.socket)) {
+        outgoing.shouldKeepAlive = false;
+        if (!isHealthCheck(incoming)) {
+          refuseForConnections(outgoing);
+          return;
+        }
+      }
       const run = (): void => handle(incoming, outgoing, held.begin(incoming, outgoing));
       pipelines.run(incoming, outgoing, () => handleInput(run, undefined));
     },
   });
-  const connections = new ServerConnections(pipelines, limitConnections(server, limits, failures));
+  const connections = new ServerConnections(
+    pipelines,
+    limits,
+    (socket) => http2.restingSince(socket),
+    turnedAwayLog(failures),
+  );
   server.on('checkExpectation', (incoming, outgoing: ServerResponse) => {
     pipelines.run(incoming, outgoing, () => refuseExpectation(outgoing));
   });
@@ -305,9 +152,17 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
   server.closeIdleConnections = () => connections.endIdle();
   server.on('connection', (socket) => connections.opened(socket));
   server.on('secureConnection', (socket) => {
-    connections.secured(socket);
-    if (socket.alpnProtocol !== 'h2')
-      held.opened(socket, isVerified(socket) ? memory.verified : memory.others);
+    if (!connections.secured(socket) || holdsLongChain(socket)) socket.destroy();
+    else if (socket.alpnProtocol !== 'h2') {
+      const identity = identityOf(socket);
+      const account = memory.account({
+        name: identity ?? `address ${socket.remoteAddress}`,
+        isVerified: identity !== undefined,
+        connection: { giveUp: () => void socket.destroy() },
+      });
+      held.opened(socket, account);
+      socket.once('close', () => account.close());
+    }
   });
   server.on('tlsClientError', (error: Error, socket) => {
     const cause = tlsFailureCause(error);
@@ -342,10 +197,12 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
       // While the body of the upgrade has not arrived, `socket` is a wrapper of Node's: the connection has another name.
       const connection = incoming.socket as TLSSocket;
       connections.becameTunnel(connection);
-      held.left(connection);
+      const heldByUpgrade = held.beginUpgrade(incoming);
       // An earlier response is incomplete: it would be written into the upgraded protocol.
       if (pipelines.isBusy(connection)) connection.destroy();
-      else onUpgrade(incoming, socket, firstBytes);
+      else if (heldByUpgrade === 'too large' || heldByUpgrade === 'no memory') {
+        refuseUpgrade(socket, heldByUpgrade);
+      } else onUpgrade(incoming, socket, firstBytes, heldByUpgrade);
     });
   }
 

@@ -202,7 +202,19 @@ export interface UpgradeOptions extends NodeInboundOptions {
   readonly logger?: Logger;
 }
 
-export type UpgradeListener = (incoming: IncomingMessage, socket: Duplex, firstBytes: Buffer) => void;
+/** Is told of what is held for an upgrade. */
+export interface UpgradeMemory {
+  /** The server has responded: of the request's head only what logs need is kept. */
+  headForgotten(): void;
+  tunnelOpened(destination: Duplex): void;
+}
+
+export type UpgradeListener = (
+  incoming: IncomingMessage,
+  socket: Duplex,
+  firstBytes: Buffer,
+  memory?: UpgradeMemory,
+) => void;
 
 /**
  * Handles upgrades (exec, attach, port-forward) with the same steps as every other request, then relays bytes. HTTP/2 has
@@ -216,10 +228,10 @@ export type UpgradeListener = (incoming: IncomingMessage, socket: Duplex, firstB
  */
 export function upgradeListener(options: UpgradeOptions): UpgradeListener {
   const { logger = defaultLogger } = options;
-  return (incoming, socket, firstBytes) => {
+  return (incoming, socket, firstBytes, memory) => {
     // After this event the server does not listen for errors of the socket any more.
     socket.on('error', () => socket.destroy());
-    upgrade(options, incoming, socket, firstBytes).catch((error: unknown) => {
+    upgrade(options, incoming, socket, firstBytes, memory).catch((error: unknown) => {
       logger.error({ error: String(error) }, 'An upgrade failed');
       socket.destroy();
     });
@@ -231,6 +243,7 @@ async function upgrade(
   incoming: IncomingMessage,
   client: Duplex,
   firstBytes: Buffer,
+  memory: UpgradeMemory | undefined,
 ): Promise<void> {
   const { router, dialer, headTimeout = 60_000, openStreams, logger = defaultLogger } = options;
   const issue = issueOfUpgrade(incoming);
@@ -246,10 +259,12 @@ async function upgrade(
     return router.deliver(request, async (outbound) => {
       const response = await dialUpgrade(dialer, outbound, { token, headTimeout, signal: inbound.signal });
       const { head, switched } = response;
+      forgetHead(incoming);
+      memory?.headForgotten();
       if (switched === undefined) {
         return afterDeclined(client, head, { request, outbound, inbound, openStreams });
       }
-      forgetHead(incoming);
+      memory?.tunnelOpened(switched.socket);
       return openTunnel(client, firstBytes, head, switched, inbound, openStreams);
     });
   };
