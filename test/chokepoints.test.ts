@@ -103,7 +103,7 @@ const chokepoints = {
     calledIn: ['src/sync/node/targets.ts'],
   },
   // An upgrade that a server declines with a redirect to elsewhere.
-  refuseDeclinedUpgrade: {
+  judgeDeclinedUpgrade: {
     definedIn: 'src/proxy/forward.ts',
     calledIn: ['src/edge/worker/websocket-upgrade.ts', 'src/node/upgrades/upgrade.ts'],
   },
@@ -177,7 +177,7 @@ test('a transport is asked to send in two places, and both have the request from
 
   assert.match(
     sourceOf('src/proxy/forward.ts'),
-    /router\.deliver\(request, \(outbound\) => \{[^}]*\? outbound : \{ \.\.\.outbound, [^}]*\};\s*return transport\.send\(sent, /,
+    /router\.deliver\(request, \(outbound\) => \{[^}]*\? outbound : \{ \.\.\.outbound, [^}]*\};[\s\S]*?return transport\.send\(sent, /,
   );
   const question = sourceOf('src/proxy/probe.ts');
   assert.match(question, /const outbound = await buildOutboundRequest\(/);

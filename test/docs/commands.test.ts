@@ -88,6 +88,7 @@ const flagsOfOthers: ReadonlySet<string> = new Set([
   ...['--anonymous-auth', '--authentication-kubeconfig', '--authorization-kubeconfig'],
   ...[
     '--emulated-version',
+    '--shutdown-send-retry-after',
     '--endpoint-reconciler-type',
     '--runtime-config',
     '--service-account-extend-token-expiration',

@@ -153,13 +153,15 @@ for (const destinations of protocols) {
   });
 }
 
-test('S11: a stalled upload that is reset without its answer being read frees its place', async (context) => {
+test('attack: an answer that is whole and not read holds no place, whatever becomes of its upload', async (context) => {
   // All of it is in before the client has any window for its end.
   const answer = Buffer.alloc(initialWindow + 1);
-  // Node's HTTP/1.1 server, once it has answered, reads the upload after all.
   const router = await startStuckRouter(context, 'h2', (outgoing) => outgoing.end(answer));
   const raw = await rawHttp2(context, router.port);
   await uploadUntilStalled(raw, post(targets.local));
 
-  await assertSlotFreedBy(router, () => reset(raw, noError));
+  for (let tries = 0; (await changeStatus(router)) !== 200; tries++) {
+    assert.ok(tries < 100, 'the place of the upload was never free');
+  }
+  reset(raw, noError);
 });

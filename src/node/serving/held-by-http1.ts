@@ -87,8 +87,7 @@ export class HeldByHttp1 {
     if (!(connection instanceof Http1Connection)) return 'no memory';
     const { account } = connection;
     const size = headMemory(message.url ?? '', message.rawHeaders);
-    // No upgrade needs more, whoever asks.
-    if (size > this.#unverifiedHeaderBytes) return 'too large';
+    if (this.#isTooLarge(message, account)) return 'too large';
     if (!account.admits(size)) return 'no memory';
     const tunnel = new Tunnel(socket, account, size);
     connection.end();
