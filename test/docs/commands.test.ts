@@ -89,6 +89,8 @@ const flagsOfOthers: ReadonlySet<string> = new Set([
   ...[
     '--emulated-version',
     '--shutdown-send-retry-after',
+    // wrangler
+    '--env',
     '--endpoint-reconciler-type',
     '--runtime-config',
     '--service-account-extend-token-expiration',
