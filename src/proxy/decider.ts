@@ -11,7 +11,7 @@ import {
   untilVersionSettles,
 } from '../routing/decide.ts';
 import type { Decision, DecisionContext } from '../routing/decision.ts';
-import { goesElsewhere, isWrite, mayTip } from '../routing/preferred-version.ts';
+import { goesElsewhere, isWrite, mayTip, preferredMinor } from '../routing/preferred-version.ts';
 import type { ServerHealth } from '../servers/server-health.ts';
 import { isKnownToOthers, isVerified, mayStillServe } from '../servers/server-state.ts';
 import { buildRoutingTable, notReadIn } from '../snapshot/routing-table/build-routing-table.ts';
@@ -110,15 +110,21 @@ export function createDecider(settings: RouterSettings) {
     isMisplaced(requestInfo: RequestInfo, before: Decision, { id, kind }: Destination): boolean {
       // A request that a peer has rerouted stays here, at any version.
       if (!enabled || before.reason === 'AlreadyRerouted') return false;
-      const now = decide(requestInfo, tableOfKnownServers(settings), {
+      const table = tableOfKnownServers(settings);
+      // What waits already is decided by what will be.
+      const at = steadyClock() + untilSettled({ requestInfo, decision: before });
+      const now = decide(requestInfo, table, {
         preferredVersion,
         serverId: settings.local?.id,
         localServerIsDown: isLocalServerDown(settings),
-        // What waits already is decided by what will be.
-        now: steadyClock() + untilSettled({ requestInfo, decision: before }),
+        now: at,
         reroutedByVerifiedPeer: false,
       });
-      return goesElsewhere(before, now, id, kind === 'local');
+      const isOfAnotherVersion =
+        table?.comparison !== undefined &&
+        dependsOnVersion(requestInfo, table, { now: at, preferredVersion }) &&
+        table.server(id)?.minor !== preferredMinor(table, preferredVersion, at);
+      return goesElsewhere(before, now, id, kind === 'local', isOfAnotherVersion);
     },
     othersThanLocal,
     /** Whether another version is to respond than when the request was decided, or is in a moment. */

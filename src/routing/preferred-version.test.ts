@@ -333,6 +333,16 @@ describe('a watch', () => {
     assert.equal(moves(late, 'c', 'a'), true, 'from a peer to the local server');
   });
 
+  test('that went to a peer while all were alike moves to the local server when that has the version that responds', () => {
+    const alike = tableOf({ a: server('1.31'), b: server('1.31'), c: server('1.31') });
+    const before = decisionAt(alike, 'c', target);
+    const now = decisionAt(late, 'c', target);
+    assert.deepEqual([before.decision, now.decision], ['local', 'local']);
+    // The local server was down when it was opened.
+    assert.equal(goesElsewhere(before, now, 'a', false, true), true);
+    assert.equal(goesElsewhere(before, now, 'b', false, false), false, 'a peer of the same version');
+  });
+
   test('on what does not differ stays', () => {
     const podsAt = (table: RoutingTable) => decisionAt(table, 'a', `${pods}?watch=true`);
     assert.equal(goesElsewhere(podsAt(early), podsAt(late), 'a', true), false);

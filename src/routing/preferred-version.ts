@@ -208,11 +208,19 @@ function askableServers(
  * Whether a watch that was given to `serverId` because of `before` would go to a server of another version now. The
  * version that responds has changed then, or a server of it is back. Pure.
  * @param isLocal whether `serverId` is the local server's
+ * @param isOfAnotherVersion whether it matters now which version responds, and `serverId` is of another one: the watch may have
+ *   gone there when all were alike, because the local server was down
  */
-export function goesElsewhere(before: Decision, now: Decision, serverId: string, isLocal: boolean): boolean {
+export function goesElsewhere(
+  before: Decision,
+  now: Decision,
+  serverId: string,
+  isLocal: boolean,
+  isOfAnotherVersion = false,
+): boolean {
   if (now.decision === 'peer') {
     return now.versions !== undefined && !now.candidates.some(({ id }) => id === serverId);
   }
   const wasByVersion = before.decision === 'peer' && before.versions !== undefined;
-  return now.decision === 'local' && wasByVersion && !isLocal;
+  return now.decision === 'local' && (wasByVersion || isOfAnotherVersion) && !isLocal;
 }
