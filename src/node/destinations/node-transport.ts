@@ -69,6 +69,7 @@ export type OpenPool = (
   destination: Destination,
   presentFrontProxyCertificate: boolean,
   events: ConnectionEvents,
+  credentials: TransportCredentials,
 ) => DestinationPool;
 
 interface InUse {
@@ -149,8 +150,12 @@ export class NodeTransport implements Transport {
       if (isSame && leadsTo(each.destination, destination)) return each.pool;
     }
     const pool =
-      this.#options.openPool?.(destination, presentFrontProxyCertificate, this.#options) ??
-      this.#newPool(destination, presentFrontProxyCertificate);
+      this.#options.openPool?.(
+        destination,
+        presentFrontProxyCertificate,
+        this.#options,
+        this.dialer.credentials,
+      ) ?? this.#newPool(destination, presentFrontProxyCertificate);
     atOrigin.push({ destination, presentFrontProxyCertificate, pool });
     this.#byOrigin.set(destination.origin, atOrigin);
     return pool;

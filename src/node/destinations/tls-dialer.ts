@@ -150,6 +150,11 @@ export class TlsDialer {
     this.#contexts = peerContexts(credentials);
   }
 
+  /** Those of new connections. */
+  get credentials(): TransportCredentials {
+    return this.#credentials;
+  }
+
   /**
    * For new connections.
    * @throws if a certificate or key cannot be read; the old credentials stay in use then
