@@ -33,7 +33,7 @@ const occasions: readonly Occasion[] = [
   {
     name: 'and the first request',
     sources: ['src/edge/worker/worker-app.ts'],
-    limits: { bytes: 131_500, gzippedBytes: 49_000 },
+    limits: { bytes: 132_000, gzippedBytes: 49_200 },
   },
   {
     name: 'and its key, where it signs assertions',

@@ -190,7 +190,10 @@ test('attack: callers without a verified certificate leave a quarter of each lim
 test('attack: a whole response that its client does not take holds no place', () => {
   const inFlight = new RequestGate({ readOnly: 1, mutating: 1, longRunning: 1 });
   let isWhole = (): void => {};
-  const { request } = requestOf(memberOf('developers'), { onWhole: (listener) => void (isWhole = listener) });
+  const onWhole = (listener: () => void): void => {
+    isWhole = listener;
+  };
+  const { request } = requestOf(memberOf('developers'), { onWhole });
   void inFlight.pass(request, send, served);
   assert.equal(inFlight.count('readOnly'), 1);
   isWhole();

@@ -28,7 +28,10 @@ function budgetOf(maximum = 1_000) {
     return made;
   };
   const holding = ({ account }: Client, bytes: number, kind: 'head' | 'content' | 'spare' = 'content') => {
-    const held = { isGivenUp: false, holding: account[kind]({ giveUp: () => void (held.isGivenUp = true) }) };
+    const giveUp = (): void => {
+      held.isGivenUp = true;
+    };
+    const held = { isGivenUp: false, holding: account[kind]({ giveUp }) };
     held.holding.add(bytes);
     return held;
   };

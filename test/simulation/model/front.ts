@@ -34,7 +34,9 @@ class SimulatedInbound extends NodeInboundRequest {
       request.body === undefined
         ? undefined
         : Readable.from([Buffer.from(request.body)], { objectMode: false });
-    this.held = memoryForOthers.verified.content({ giveUp: () => this.#close('gone') });
+    const giveUp = (): void => this.#close('gone');
+    const account = memoryForOthers.account({ name: 'client', isVerified: true, connection: { giveUp } });
+    this.held = account.content({ giveUp });
     reply.onGone(() => {
       if (this.isClosed) return;
       this.#close('gone');
@@ -46,7 +48,9 @@ class SimulatedInbound extends NodeInboundRequest {
     if (this.isClosed) return;
     this.#state = state;
     this.held.end();
+    this.held.account.close();
     this.#content?.destroy();
+    this.whole.reached();
     this.end.reached();
   }
 
