@@ -185,7 +185,14 @@ const readingTimeout = 60_000;
 /** @throws {CommandFailure} exit code 2 when no server of the cluster can be read */
 async function clusterOfKubeconfig(flag: string, kubeconfig: string): Promise<UpgradeSide> {
   const { snapshot, warnings } = await syncOnce(
-    { kubernetes: { kubeconfig }, servers: [], targets: [], alwaysReadsSchemas: true },
+    {
+      kubernetes: { kubeconfig },
+      servers: [],
+      targets: [],
+      alwaysReadsSchemas: true,
+      // Who asks sits at this machine: a test cluster on it may be what is asked for.
+      peers: { allowLoopback: true },
+    },
     AbortSignal.timeout(readingTimeout),
   ).catch((cause: unknown) => {
     throw new CommandFailure(

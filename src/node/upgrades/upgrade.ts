@@ -259,11 +259,12 @@ async function upgrade(
     return router.deliver(request, async (outbound) => {
       const response = await dialUpgrade(dialer, outbound, { token, headTimeout, signal: inbound.signal });
       const { head, switched } = response;
-      forgetHead(incoming);
-      memory?.headForgotten();
       if (switched === undefined) {
         return afterDeclined(client, head, { request, outbound, inbound, openStreams });
       }
+      // Not before: another server may have to be asked.
+      forgetHead(incoming);
+      memory?.headForgotten();
       memory?.tunnelOpened(switched.socket);
       return openTunnel(client, firstBytes, head, switched, inbound, openStreams);
     });
