@@ -122,5 +122,5 @@ export function fiftyServers({ local }: Ports, generation = 7): Snapshot {
       },
     ];
   });
-  return snapshotOf(Object.fromEntries(servers), { generation, cluster: 'fleet' });
+  return snapshotOf(Object.fromEntries(servers), { generation, cluster: 'production-eu-1' });
 }
