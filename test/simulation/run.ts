@@ -25,16 +25,23 @@ interface Search {
   readonly onReport: (report: SeedReport) => void;
 }
 
+/** The program keeps something of each router for its process, which a process for many runs would gather. */
+const seedsPerProcess = 40;
+
 /** Gives seeds to processes until there are none left. */
 async function search({ next, planted = '', stories, onReport }: Search): Promise<void> {
   let told = 0;
-  const runOne = (): Promise<void> =>
+  let isOver = false;
+  const runSome = (): Promise<void> =>
     new Promise((resolve, reject) => {
       const child = fork(join(import.meta.dirname, 'worker.ts'), [planted], {
         execArgv: ['--no-deprecation', '--no-warnings'],
       });
+      let left = seedsPerProcess;
       const give = (): void => {
-        const seed = next();
+        const seed = left > 0 ? next() : undefined;
+        if (left > 0 && seed === undefined) isOver = true;
+        left--;
         if (seed === undefined) child.disconnect();
         else child.send({ seed, tells: told < stories });
       };
@@ -46,9 +53,14 @@ async function search({ next, planted = '', stories, onReport }: Search): Promis
         give();
       });
       child.on('error', reject);
-      child.on('exit', (code) => (code === 0 ? resolve() : reject(new Error(`a worker ended with ${code}`))));
+      child.on('exit', (code, signal) =>
+        code === 0 ? resolve() : reject(new Error(`a worker ended with ${code ?? signal}`)),
+      );
     });
-  await Promise.all(Array.from({ length: availableParallelism() }, runOne));
+  const runAll = async (): Promise<void> => {
+    while (!isOver) await runSome();
+  };
+  await Promise.all(Array.from({ length: availableParallelism() }, runAll));
 }
 
 const { values } = parseArgs({

@@ -9,6 +9,7 @@ const { planOf } = await import('./plan/plan.ts');
 const { shrink } = await import('./plan/shrink.ts');
 const { storyOf } = await import('./plan/words.ts');
 
+process.on('disconnect', () => process.exit(0));
 process.on('message', async ({ seed, tells }: { readonly seed: number; readonly tells: boolean }) => {
   const result = await simulate(planOf(seed), { stopsAtViolation: true });
   const [violation] = result.violations;
