@@ -179,7 +179,7 @@ test('three routers that found servers of 1.25 without Leases see them upgraded 
   isOver = true;
   await Promise.all(clients);
   assert.deepEqual(wrong, []);
-  assert.ok(responses > 0, String(responses));
+  assert.ok(responses > 30, String(responses));
   for (const [index, { status }] of routers.entries()) {
     const { serverId, warnings } = await status();
     assert.equal(serverId, running.get(servers[index]?.port ?? 0)?.serverId);

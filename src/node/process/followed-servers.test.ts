@@ -102,22 +102,38 @@ async function askedServers(
     logger: silentLogger,
   });
   const begun = performance.now();
-  followed.follow(buildRoutingTable(snapshotOf(Object.fromEntries(servers))));
+  const table = buildRoutingTable(snapshotOf(Object.fromEntries(servers)));
+  followed.follow(table);
   for (let turn = 0; turn < 20; turn++) await settle();
   followed.stop();
+  return { begun, followed, originOf: (id: string) => table.server(id)?.origin };
+}
+
+async function confirmation(...given: Parameters<typeof askedServers>) {
+  const { begun, followed } = await askedServers(...given);
   const confirmedAt = followed.confirmedAt();
   return confirmedAt === undefined ? 'not confirmed' : confirmedAt >= begun ? 'confirmed' : 'too early';
 }
 
 test('what is known of servers is confirmed since each has been asked that responds, or refuses connections', async (context) => {
-  assert.equal(await askedServers(context, { a: 'responds', b: 'refuses' }), 'confirmed');
+  assert.equal(await confirmation(context, { a: 'responds', b: 'refuses' }), 'confirmed');
 });
 
 test('a server that is silent confirms nothing', async (context) => {
-  assert.equal(await askedServers(context, { a: 'responds', b: 'is silent' }), 'not confirmed');
+  assert.equal(await confirmation(context, { a: 'responds', b: 'is silent' }), 'not confirmed');
 });
 
 test('a silent server that whoever reads the cluster cannot reach either is not waited for', async (context) => {
   const stale = { b: { stale: true } };
-  assert.equal(await askedServers(context, { a: 'responds', b: 'is silent' }, stale), 'confirmed');
+  assert.equal(await confirmation(context, { a: 'responds', b: 'is silent' }, stale), 'confirmed');
+});
+
+test('a server that comes back under another ID was confirmed last by the one at its address, and no other by it', async (context) => {
+  const { followed, originOf } = await askedServers(context, { a: 'responds' });
+  const origin = originOf('a');
+  assert.ok(origin);
+  assert.ok(followed.serverConfirmedAt('a', undefined) !== undefined);
+  assert.equal(followed.serverConfirmedAt('new', origin), followed.serverConfirmedAt('a', undefined));
+  assert.equal(followed.serverConfirmedAt('new', 'https://10.9.9.9:6443'), undefined);
+  assert.equal(followed.serverConfirmedAt('new', undefined), undefined);
 });

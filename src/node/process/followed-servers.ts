@@ -25,6 +25,8 @@ export function followServers(options: FollowedServersOptions) {
   const health = new ServerHealth(config);
   /** When a server was asked that said, or showed, that no other process than the known one is ready, by `performance.now`. */
   const confirmedAt = new Map<string, number>();
+  /** The same by origin: a server may come back under another ID, as those before 1.28 do. Those of the table in use alone. */
+  let confirmedByOrigin = new Map<string, number>();
   const refused = new Set<string>();
   const ask = createProbe({
     ...options,
@@ -47,13 +49,16 @@ export function followServers(options: FollowedServersOptions) {
   });
   const silent = new Set<string>();
   const probe = async (destination: Destination, signal: AbortSignal): Promise<ProbeOutcome> => {
-    const { id } = destination;
+    const { id, origin } = destination;
     const askedAt = performance.now();
     refused.delete(id);
     const outcome = await ask(destination, signal);
     silent.delete(id);
     if (outcome === 'unreachable' && !refused.has(id)) silent.add(id);
-    else if (outcome !== 'changed') confirmedAt.set(id, askedAt);
+    else if (outcome !== 'changed') {
+      confirmedAt.set(id, askedAt);
+      confirmedByOrigin.set(origin, askedAt);
+    }
     return outcome;
   };
   const isUrgent = () => current?.comparison !== undefined;
@@ -91,8 +96,9 @@ export function followServers(options: FollowedServersOptions) {
   return {
     health,
     /** By `steadyNow`. */
-    serverConfirmedAt(id: string): number | undefined {
-      const askedAt = confirmedAt.get(id);
+    serverConfirmedAt(id: string, origin: string | undefined): number | undefined {
+      const askedAt =
+        confirmedAt.get(id) ?? (origin === undefined ? undefined : confirmedByOrigin.get(origin));
       return askedAt && performance.timeOrigin + askedAt;
     },
     /** Of a server that neither this router nor who reads the cluster can reach nobody can say more. */
@@ -111,6 +117,8 @@ export function followServers(options: FollowedServersOptions) {
       ];
       destinations = new Map(followed.map((destination) => [destination.id, destination]));
       monitor.follow(followed);
+      const origins = new Set(followed.map(({ origin }) => origin));
+      confirmedByOrigin = new Map([...confirmedByOrigin].filter(([origin]) => origins.has(origin)));
       if (isUrgent() && before?.comparison === undefined) monitor.hurry();
       for (const { id, unread } of table?.snapshot.servers ?? []) {
         const wasUnread = before?.snapshot.servers.some(

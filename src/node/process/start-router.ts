@@ -186,7 +186,8 @@ async function start(
     addressPolicy,
     logger,
     onPush: (result: PushResult) => metrics.snapshotPushed(result),
-    serverConfirmedAt: config.health && ((id: string) => servers?.serverConfirmedAt(id)),
+    serverConfirmedAt:
+      config.health && ((id: string, origin: string | undefined) => servers?.serverConfirmedAt(id, origin)),
   };
   const ownReceiver = config.embeddedSync && new OwnSnapshotReceiver(receiverOptions);
   const receiver = ownReceiver ?? new SnapshotReceiver(receiverOptions);

@@ -27,6 +27,10 @@ export interface TimedChange extends Pick<VersionChange, 'server' | 'from' | 'to
   readonly waitFrom: number;
 }
 
+function originOf(server: Snapshot['servers'][number] | undefined): string | undefined {
+  return server?.address === undefined ? server?.url : `https://${server.address}`;
+}
+
 /** As the snapshot has them, by the clock of who made it. */
 export function changesIn({ metadata }: Snapshot): readonly TimedChange[] {
   return (metadata.versionChanges ?? []).map(({ at, waitFrom, ...change }) => {
@@ -40,8 +44,12 @@ export function changesIn({ metadata }: Snapshot): readonly TimedChange[] {
 }
 
 export interface VersionInstantsOptions {
-  /** When this process last asked a server and heard that it is as was known, by the same clock. Default: it asks none. */
-  readonly serverConfirmedAt?: ((id: string) => number | undefined) | undefined;
+  /**
+   * When this process last asked a server and heard that it is as was known, by the same clock. Of one that comes back under
+   * another ID: the server that had its address before. Default: it asks none.
+   * @param origin `https://host:port`; `undefined`: the snapshot has none
+   */
+  readonly serverConfirmedAt?: ((id: string, origin: string | undefined) => number | undefined) | undefined;
   readonly steadyClock?: (() => number) | undefined;
 }
 
@@ -59,17 +67,24 @@ export class VersionInstants {
   }
 
   /** @param snapshot one that has just come */
-  of({ metadata }: Snapshot): readonly TimedChange[] {
+  of({ metadata, servers }: Snapshot): readonly TimedChange[] {
     const { createdAt, versionChanges = [] } = metadata;
     const timed = versionChanges.map((change) => {
       const key = `${change.server} ${change.at}`;
-      return [key, this.#known.get(key) ?? this.#timed(change, parseRfc3339(createdAt) ?? 0)] as const;
+      return [
+        key,
+        this.#known.get(key) ?? this.#timed(change, servers, parseRfc3339(createdAt) ?? 0),
+      ] as const;
     });
     this.#known = new Map(timed);
     return timed.map(([, change]) => change);
   }
 
-  #timed({ server, from, to, at, waitFrom }: VersionChange, createdAt: number): TimedChange {
+  #timed(
+    { server, from, to, at, waitFrom }: VersionChange,
+    servers: Snapshot['servers'],
+    createdAt: number,
+  ): TimedChange {
     const { steadyClock = steadyNow, serverConfirmedAt } = this.#options;
     const now = steadyClock();
     const left = (parseRfc3339(at) ?? 0) - createdAt;
@@ -79,8 +94,11 @@ export class VersionInstants {
     const told =
       waitFrom === undefined ? until - versionSettlesFor : now + (parseRfc3339(waitFrom) ?? 0) - createdAt;
     // Others may have heard of it as soon as this process has heard for the last time that nothing had changed.
+    const origin = originOf(servers.find(({ id }) => id === server));
     const own =
-      serverConfirmedAt === undefined ? told : (serverConfirmedAt(server) ?? now - countsAfter) + countsAfter;
+      serverConfirmedAt === undefined
+        ? told
+        : (serverConfirmedAt(server, origin) ?? now - countsAfter) + countsAfter;
     return {
       server,
       ...(from && { from }),
