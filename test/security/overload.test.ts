@@ -138,6 +138,31 @@ test('S11: where every connection has a request, one beyond the limit is closed,
   for (const client of kept) await readUntil(client, 'late');
 });
 
+test('S11: health checks beyond the limit get their answers over HTTP/2 as well, as a kubelet asks', async (context) => {
+  const { port, handled } = await serverOf(context, {
+    limits: { maxConnections: 1 },
+    tls: { cert: servingPair.chain, key: servingPair.privateKey },
+  });
+  const kept = await rawHttp1(context, port);
+  kept.write(get('/held'));
+  await eventually(() => handled.length === 1);
+  const lines = (path: string) => [':method', 'GET', ':scheme', 'https', ':authority', 'a', ':path', path];
+  const probe = await rawHttp2(context, port);
+  probe.request(1, lines('/readyz'));
+  await eventually(() => handled.length === 2);
+  handled[1]?.respond(new Response('ok'));
+  // None keeps the room that is meant for the next probe.
+  await eventually(() => probe.ended);
+  assert.equal((await probe.outcome(1)).body, 'ok');
+  const surplus = await rawHttp2(context, port);
+  surplus.request(1, lines('/api/v1/pods'));
+  await eventually(() => surplus.ended);
+  assert.equal((await surplus.outcome(1)).status, 429);
+  assert.equal(handled.length, 2);
+  handled[0]?.respond(new Response('late'));
+  await kept.until((received) => received.includes('late'));
+});
+
 test('attack: connections without a request make room, the one that has rested longest first', async (context) => {
   const { port, handled } = await serverOf(context, { limits: { maxConnections: 3 } });
   const resting = [];

@@ -138,7 +138,7 @@ export class AddressResets {
 }
 
 /** The IPv4 address, or the /64 network of an IPv6 address: a client can use every address of its /64. */
-function networkOf(address: string): string {
+export function networkOf(address: string): string {
   if (!address.includes(':') || address.includes('.')) return address;
   const [front = '', back] = address.split('::', 2);
   const first = front.split(':');

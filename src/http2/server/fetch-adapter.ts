@@ -4,7 +4,7 @@ import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { memoizeByName } from '../fields/header-fields.ts';
 import type { RequestHead } from '../frames/message-heads.ts';
 import { type Account, type Holder, MemoryBudget } from '../sockets/held-bytes.ts';
-import { AddressResets } from './client-budgets.ts';
+import { AddressResets, networkOf } from './client-budgets.ts';
 import {
   defaultHttp2ServerLimits,
   type Http2ServerLimits,
@@ -298,7 +298,7 @@ class FetchAdapter implements Http2Server, ServerSessionHost {
     const { identityOf = subjectOfAuthorized } = this.#options;
     const identity = identityOf(socket);
     return this.#memory.account({
-      name: identity ?? `address ${socket.remoteAddress}`,
+      name: identity ?? `address ${networkOf(socket.remoteAddress ?? '')}`,
       isVerified: identity !== undefined,
       connection,
     });

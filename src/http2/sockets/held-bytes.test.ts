@@ -74,6 +74,17 @@ test('attack: clients without a certificate hold half at most, and end among the
   assert.equal(budget.hasRoomFor(10, true), true);
 });
 
+test('attack: heads without a response of many clients, of whom none stands out, end nobody else', async () => {
+  const { budget, client, holding } = budgetOf();
+  const upload = holding(client('honest'), 20);
+  const attackers = Array.from({ length: 18 }, (_, index) => client(`attacker ${index}`));
+  for (const { account } of attackers) account.add(50);
+  await setImmediate();
+  assert.equal(upload.isGivenUp, false);
+  assert.equal(attackers.filter(({ isEnded }) => isEnded).length, 1);
+  assert.ok(budget.bytes <= 875);
+});
+
 test('what flows is not given up for what stands still, however much it is', async () => {
   const { time, client, holding } = budgetOf();
   const flowing = holding(client('flowing'), 500);

@@ -20,7 +20,7 @@ const reason = 'too many bytes are held for others';
 
 /** Whose bytes an account counts. */
 export interface AccountOwner {
-  /** The identity of a verified certificate, else the client's address: connections of one owner are counted together. */
+  /** The identity of a verified certificate, else the client's address or IPv6 network: connections of one owner are counted together. */
   readonly name: string;
   /** Callers without a verified certificate together hold half of the budget at most. */
   readonly isVerified: boolean;
@@ -126,11 +126,24 @@ export class MemoryBudget {
     const oldest = oldestOf(accounts);
     if (most === undefined && oldest === undefined) return false;
     this.onRelief('ended');
-    // Nobody stands out: what has made no progress for longest.
-    if (oldest !== undefined && (most === undefined || most.held < this.bytes / standsOut))
-      oldest.giveUpOldest();
-    else most?.connection.giveUpMost(this.#stalled);
+    if (most === undefined || (oldest !== undefined && !this.#standsOut(most, accounts)))
+      oldest?.giveUpOldest();
+    else most.connection.giveUpMost(this.#stalled);
     return true;
+  }
+
+  /**
+   * Where nobody stands out, what has made no progress for longest is given up. Heads of requests have no such order: while
+   * they are most of what is held, however many clients share in them, no bytes of others go for their sake.
+   */
+  #standsOut({ held }: MostHeld, accounts: readonly Account[]): boolean {
+    if (held >= this.bytes / standsOut) return true;
+    let [inAll, ofRequests] = [0, 0];
+    for (const account of accounts) {
+      inAll += account.bytes;
+      ofRequests += account.ofRequests;
+    }
+    return ofRequests > inAll / 2;
   }
 }
 
@@ -188,6 +201,11 @@ export class Account implements HeldBytes {
 
   get ownerName(): string {
     return this.#owner.name;
+  }
+
+  /** Heads of requests whose response has not begun. */
+  get ofRequests(): number {
+    return this.#requests;
   }
 
   get bytes(): number {

@@ -55,16 +55,15 @@ function parse(pem: string | undefined, source: string): readonly X509Certificat
   return pem === undefined ? [] : parseCertificates({ pem, source });
 }
 
-/** Certificates of a chain, and bytes of them, that a client without a verified one may have kept for its connection. */
+/** Certificates that a client may have kept for its connection, and bytes of them. */
 const longestChain = { certificates: 8, bytes: 16 * 1024 };
 
 /**
- * Whether a connection holds a chain that no authority has verified and that is longer than any that is issued. OpenSSL takes
- * 100 KB of certificates and keeps a mebibyte for them until the connection ends; Node has no switch for
+ * A client sent more certificates than any authority issues with one. OpenSSL takes 100 KB of them and keeps a mebibyte until
+ * the connection ends, those that have nothing to do with a verified one as well; Node has no switch for
  * SSL_CTX_set_max_cert_list.
  */
 export function holdsLongChain(socket: TLSSocket): boolean {
-  if (socket.authorized) return false;
   let [certificates, bytes] = [0, 0];
   for (let each = socket.getPeerX509Certificate(); each !== undefined; each = each.issuerCertificate) {
     certificates += 1;

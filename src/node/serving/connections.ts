@@ -161,23 +161,20 @@ export class ServerConnections {
     socket.once('close', () => this.#sockets.delete(socket));
   }
 
-  /** @returns whether the connection stays: beyond the limit, HTTP/2 is more than a probe needs */
-  secured(socket: TLSSocket): boolean {
+  secured(socket: TLSSocket): void {
     const below = connectionBelow(socket);
     const entry = below && this.#sockets.get(below);
     if (entry !== undefined) entry.secured = socket;
-    const isForProbes = below !== undefined && this.#forProbes.has(below);
-    if (isForProbes) this.#forProbes.add(socket);
-    if (socket.alpnProtocol === 'h2') return !isForProbes;
+    if (below !== undefined && this.#forProbes.has(below)) this.#forProbes.add(socket);
+    if (socket.alpnProtocol === 'h2') return;
     this.#http1.add(socket);
     socket.once('close', () => {
       this.#http1.delete(socket);
       this.#tunnels.delete(socket);
     });
-    return true;
   }
 
-  /** Whether the connection was taken beyond the limit, for health checks alone. */
+  /** @returns true for a connection that was taken beyond the limit, for health checks alone */
   isForProbes(socket: Duplex): boolean {
     return this.#forProbes.has(socket);
   }

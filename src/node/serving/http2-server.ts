@@ -10,23 +10,37 @@ import { silentLogger } from '../../runtime/logger.ts';
 import { type NodeInboundOptions, NodeInboundRequest } from '../exchange/node-inbound.ts';
 import type { ResponseSink } from '../exchange/response-sink.ts';
 import type { ServerLimits } from '../exchange/serving-limits.ts';
-import { errorResponse, headTooLargeResponse, type RequestHandlerOptions } from './request-handler.ts';
+import {
+  errorResponse,
+  headTooLargeResponse,
+  isHealthCheck,
+  noConnectionLeft,
+  type RequestHandlerOptions,
+} from './request-handler.ts';
 
 interface Http2ServerOptions extends NodeInboundOptions, Pick<RequestHandlerOptions, 'fetch' | 'logger'> {
   readonly limits: ServerLimits;
   readonly memory: MemoryBudget;
   readonly identityOf: (socket: TLSSocket) => string | undefined;
   readonly isToEnd: () => boolean;
+  /** The connection was taken beyond the limit, for health checks alone. */
+  readonly isForProbes: (socket: TLSSocket) => boolean;
 }
 
 export function routerHttp2Server(options: Http2ServerOptions): Http2Server {
-  const { fetch, clientCertificateOf, deadlines, identityOf, isToEnd, limits, memory } = options;
+  const { fetch, clientCertificateOf, deadlines, identityOf, isForProbes, isToEnd, limits, memory } = options;
   const { logger = silentLogger } = options;
   const inboundOptions = { clientCertificateOf, deadlines };
   const server = serveHttp2({
     fetch(request, { incoming }) {
       // GOAWAY; requests in flight continue (RFC 9113 section 6.8).
       if (isToEnd()) incoming.closeConnection();
+      if (isForProbes(incoming.socket)) {
+        incoming.closeConnection();
+        const { method, target } = incoming.head;
+        if (!isHealthCheck(method, target))
+          return statusResponse('TooManyRequests', noConnectionLeft, { retryAfterSeconds: 1 });
+      }
       const response = fetch(request, { inbound: new Http2Inbound(incoming, inboundOptions, server) });
       return response === sentElsewhere ? RESPONSE_ALREADY_SENT : response;
     },

@@ -181,14 +181,15 @@ export function refuseUpgrade(socket: Duplex, refusal: HeadRefusal): void {
 }
 
 /** GET or HEAD of the router's own health, which a kubelet and a load balancer ask for. */
-export function isHealthCheck({ method, url = '' }: IncomingMessage): boolean {
-  return (method === 'GET' || method === 'HEAD') && /^\/(?:livez|readyz|healthz)(?:[/?]|$)/.test(url);
+export function isHealthCheck(method = '', target = ''): boolean {
+  return (method === 'GET' || method === 'HEAD') && /^\/(?:livez|readyz|healthz)(?:[/?]|$)/.test(target);
 }
 
 /** Connections have run short; only health checks are answered on this one. */
+export const noConnectionLeft = 'The router has no room for more connections now, please try again later.';
+
 export function refuseForConnections(outgoing: ServerResponse): void {
-  const text = 'The router has no room for more connections now, please try again later.';
-  const { code, headers, body } = statusParts('TooManyRequests', text, { retryAfterSeconds: 1 });
+  const { code, headers, body } = statusParts('TooManyRequests', noConnectionLeft, { retryAfterSeconds: 1 });
   outgoing.writeHead(code, { ...headers, connection: 'close' }).end(body);
 }
 

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
+import { networkOf } from '../../http2/server/client-budgets.ts';
 import { handleInput } from '../../http2/sockets/gathered-writes.ts';
 import { MemoryBudget, type Relief } from '../../http2/sockets/held-bytes.ts';
 import { defaultLogger } from '../../runtime/console-logger.ts';
@@ -121,6 +122,7 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
     memory,
     identityOf,
     isToEnd: () => goawayChance > 0 && Math.random() < goawayChance,
+    isForProbes: (socket) => connections.isForProbes(socket),
   });
   const held = new HeldByHttp1(limits.heldBytesInterval, limits.unverifiedHeaderBytes);
   const { server, setSecureContext } = newHttpsServer(tls, limits, {
@@ -130,7 +132,7 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
       if (draining) outgoing.shouldKeepAlive = false;
       if (connections.isForProbes(incoming.socket)) {
         outgoing.shouldKeepAlive = false;
-        if (!isHealthCheck(incoming)) {
+        if (!isHealthCheck(incoming.method, incoming.url)) {
           refuseForConnections(outgoing);
           return;
         }
@@ -152,11 +154,12 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
   server.closeIdleConnections = () => connections.endIdle();
   server.on('connection', (socket) => connections.opened(socket));
   server.on('secureConnection', (socket) => {
-    if (!connections.secured(socket) || holdsLongChain(socket)) socket.destroy();
+    connections.secured(socket);
+    if (holdsLongChain(socket)) socket.destroy();
     else if (socket.alpnProtocol !== 'h2') {
       const identity = identityOf(socket);
       const account = memory.account({
-        name: identity ?? `address ${socket.remoteAddress}`,
+        name: identity ?? `address ${networkOf(socket.remoteAddress ?? '')}`,
         isVerified: identity !== undefined,
         connection: { giveUp: () => void socket.destroy() },
       });
