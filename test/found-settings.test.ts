@@ -188,6 +188,9 @@ test('a router that waits for the ID of its API server lives, is not ready, and 
   );
   assert.equal(code, 1);
   assert.match(errors, new RegExp(`returned 503: ${what}`));
+  router.signal('SIGHUP');
+  // Read by the same process after the signal was heard.
+  assert.equal((await ask('/livez')).status, 200);
 
   await cluster.startServer({ version: '1.36', name: 'cp-c', hostname: hostname() });
   assert.equal(await served(router), `https://127.0.0.1:${port}`);

@@ -83,7 +83,15 @@ async function runServe(
   context: CommandContext,
   loadStartRouter: () => Promise<StartRouter>,
 ): Promise<ExitCode> {
-  // Installed before the first wait, so that a signal during it, or during the start, is not lost.
+  // Signals are heard before the first wait, so that none during it, or during the start, is lost or ends the process.
+  const started = Promise.withResolvers<ServingRouter>();
+  context.onReloadSignal(() => {
+    started.promise.then(
+      (router) => router.reload(),
+      // The start has failed, and says so below.
+      () => {},
+    );
+  });
   let installed: Promise<ShutdownSignal> | undefined;
   const shutdownSignal = () => (installed ??= context.shutdownSignal());
   const { dryRunReport, readServeInput } = await import('./serve-input.ts');
@@ -106,15 +114,8 @@ async function runServe(
   for (const { flag, value, source } of config.found) logger.info({ flag, value, source }, 'Found');
   const startRouter = await loadStartRouter();
   const signal = shutdownSignal();
-  const starting = startRouter(config, logger, { configurationSource });
-  context.onReloadSignal(() => {
-    starting.then(
-      (router) => router.reload(),
-      // The start has failed, and says so below.
-      () => {},
-    );
-  });
-  const router = await starting.catch((cause: unknown) => {
+  started.resolve(startRouter(config, logger, { configurationSource }));
+  const router = await started.promise.catch((cause: unknown) => {
     throw new CommandFailure(1, [`the router cannot start: ${errorMessage(cause)}`], { cause });
   });
   logger.info(

@@ -35,7 +35,6 @@ import {
 } from '../credentials/credentials.ts';
 import { NodeTransport } from '../destinations/node-transport.ts';
 import { nodeInbound } from '../exchange/node-inbound.ts';
-import { ordinaryConnectionsWithin } from '../exchange/serving-limits.ts';
 import { createFileSnapshotStore } from '../files/file-snapshot-store.ts';
 import { RouterMetrics } from '../metrics/router-metrics.ts';
 import { advertisedServer } from '../serving/default-interface.ts';
@@ -323,8 +322,7 @@ async function start(
     deadlines: traffic.deadlines,
     goawayChance: config.settings.limits.goawayChance,
     limits: {
-      maxConnections: traffic.maxConnections,
-      maxOrdinaryConnections: ordinaryConnectionsWithin(machine.usableMemory),
+      ...traffic.connectionLimits,
       tlsHandshakeTimeout: config.timeouts.tlsHandshake,
     },
     onRelief: (relief) => metrics.relieved(relief),

@@ -19,7 +19,8 @@ test('the soft limit of open files is read, whatever it is', () => {
 test('clients get half of the files, as many connections as there is memory for, and never none at all', () => {
   const gibibyte = 2 ** 30;
   assert.equal(maxConnectionsFor(20_256, 64 * gibibyte), 10_000);
-  assert.equal(maxConnectionsFor(100, 64 * gibibyte), 1);
+  assert.equal(maxConnectionsFor(256, 64 * gibibyte), 96);
+  assert.equal(maxConnectionsFor(1, 64 * gibibyte), 1);
   assert.equal(maxConnectionsFor(undefined, 64 * gibibyte), 10_000);
   assert.equal(maxConnectionsFor(Number.POSITIVE_INFINITY, 64 * gibibyte), 10_000);
   assert.equal(maxConnectionsFor(65_536, gibibyte / 2), 2_048);

@@ -5,7 +5,12 @@ import { pause } from '../../runtime/time.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';
 import { Deadlines } from '../exchange/deadlines.ts';
 import { OpenStreams } from '../exchange/open-streams.ts';
-import { connectionsWithin, usableMemory } from '../exchange/serving-limits.ts';
+import {
+  connectionsWithin,
+  ordinaryConnectionsWithin,
+  type ServerLimits,
+  usableMemory,
+} from '../exchange/serving-limits.ts';
 import type { RouterServer } from '../serving/server.ts';
 
 /** Share of the grace period in which watches are ended. The rest is for those in the middle of an event. */
@@ -29,7 +34,7 @@ export class TrafficControl {
   readonly openStreams = new OpenStreams();
   readonly #logger: Logger;
   readonly #config: ServeConfig;
-  readonly maxConnections: number;
+  readonly connectionLimits: ConnectionLimits;
   #shutdown: Promise<void> | undefined;
 
   constructor(config: ServeConfig, logger: Logger, machine: Machine) {
@@ -58,10 +63,10 @@ export class TrafficControl {
         );
       },
     });
-    this.maxConnections = maxConnectionsFor(openFiles, memory);
+    this.connectionLimits = connectionLimitsOf(machine);
     if (openFiles !== undefined && openFiles < fewOpenFiles) {
       logger.warn(
-        { maxConnections: this.maxConnections, openFiles },
+        { maxConnections: this.connectionLimits.maxConnections, openFiles },
         'The process may open few files, and so few connections: raise its limit (ulimit -n, LimitNOFILE=)',
       );
     }
@@ -102,8 +107,12 @@ export class TrafficControl {
   }
 }
 
-/** File descriptors for other uses than clients' connections: the process's own files, listening sockets, reloads. */
-const reserved = 256;
+/**
+ * File descriptors for other uses than clients' connections: the process's own files, listening sockets, reloads. Where few
+ * may be opened these are fewer as well.
+ */
+const reservedAtMost = 256;
+const reservedPart = 4;
 const fallback = 10_000;
 
 /** The soft limit in Linux's `/proc/<pid>/limits`. Pure. @returns `undefined` if the text has none */
@@ -129,8 +138,18 @@ function readOpenFilesLimit(): number | undefined {
  */
 export function maxConnectionsFor(openFiles: number | undefined, memory: number): number {
   const isKnown = openFiles !== undefined && openFiles !== Number.POSITIVE_INFINITY;
-  const byFiles = isKnown ? (openFiles - reserved) / 2 : fallback;
+  const byFiles = isKnown ? (openFiles - Math.min(reservedAtMost, openFiles / reservedPart)) / 2 : fallback;
   return Math.max(1, Math.floor(Math.min(byFiles, connectionsWithin(memory))));
+}
+
+type ConnectionLimits = Pick<ServerLimits, 'maxConnections' | 'maxOrdinaryConnections'>;
+
+/** The connections of clients for which this machine has files and memory, whatever the router does just now. */
+export function connectionLimitsOf({ openFiles, usableMemory }: Machine): ConnectionLimits {
+  return {
+    maxConnections: maxConnectionsFor(openFiles(), usableMemory),
+    maxOrdinaryConnections: ordinaryConnectionsWithin(usableMemory),
+  };
 }
 
 /**

@@ -5,6 +5,7 @@ import type { ServeConfig } from '../configuration/serve-config.ts';
 import { credentialsOf } from '../credentials/credentials.ts';
 import { startAdminServer } from '../serving/endpoint-server.ts';
 import { createRouterServer } from '../serving/server.ts';
+import { connectionLimitsOf, type Machine, thisMachine } from './traffic-control.ts';
 
 /** What a router waits for that does not know yet in front of which API server it stands. Everyone may ask: no details. */
 const waitsFor =
@@ -25,7 +26,8 @@ const grace = 1_000;
 export async function startWaitingServer(
   config: ServeConfig,
   logger: Logger,
-): Promise<{ close(): Promise<void> }> {
+  machine: Machine = thisMachine,
+): Promise<{ close(): Promise<void>; readonly port: number }> {
   const app = healthEndpoints({ livez: [ping], readyz: [ping, serverIdCheck], logger });
   app.all('*', () => statusResponse('ServiceUnavailable', waitsFor, { retryAfterSeconds }));
   const fetch = (request: Request) => app.fetch(request);
@@ -35,12 +37,15 @@ export async function startWaitingServer(
     disableHttp2Serving: config.settings.serving.disableHttp2,
     tls: credentials.server,
     clientCertificateOf: () => ({}),
+    // A control plane waits for this router too: clients may end it as little as one that serves.
+    limits: { ...connectionLimitsOf(machine), tlsHandshakeTimeout: config.timeouts.tlsHandshake },
     logger,
   });
-  await server.listen(config.settings.serving.port, config.settings.serving.bindAddress);
+  const { port } = await server.listen(config.settings.serving.port, config.settings.serving.bindAddress);
   try {
     const admin = await startAdminServer(config, fetch);
     return {
+      port,
       async close() {
         await Promise.all([server.close(grace), admin?.close()]);
       },
