@@ -98,7 +98,7 @@ function budgets(): string[] {
     '',
     '### By address',
     '',
-    `Resets also count by client address, over all its connections: ${count(addressTolerance.burst)} at once, ${count(addressTolerance.perSecond)} a second. Beyond that, a connection from there ends after more than ${resetsInCrowd} recent resets of its own. Reconnecting gains an attacker ${resetsInCrowd} requests for each TLS handshake, which costs more.`,
+    `Resets also count by client address, over all its connections: ${count(addressTolerance.burst)} at once, ${count(addressTolerance.perSecond)} a second. Beyond that, a connection from there ends after more than ${resetsInCrowd} recent resets of its own, once it has reset half of its requests. Reconnecting gains an attacker ${resetsInCrowd} requests for each TLS handshake, which costs more.`,
     '',
     '- Behind a load balancer or NAT all clients have one address. Clients with few or no resets are not affected by others.',
     '- Clients with a verified certificate do not count.',

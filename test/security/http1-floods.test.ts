@@ -35,6 +35,15 @@ for (const [what, client, lines] of [
   });
 }
 
+test('S11: a refused certificate ends the HTTP/1.1 connection as well, which a client would keep with it for hours', async (context) => {
+  const router = await startRouterUnderTest(context);
+  const raw = await rawHttp1(context, router.port, 'otherFrontProxy');
+  raw.write(`${head}\r\n`);
+  await raw.untilEnd();
+  assert.deepEqual(raw.statuses, [401]);
+  assert.deepEqual(router.allRequests(), []);
+});
+
 test('S11: requests sent ahead on one connection are under way one at a time', async (context) => {
   const router = await startRouterUnderTest(context);
   router.peer.answer = () => {};

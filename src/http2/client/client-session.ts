@@ -14,6 +14,7 @@ import {
   initialConnectionWindow,
   initialSettings,
   malformedResponse,
+  maximumWindow,
   onAnyStream,
   onConnection,
   preface,
@@ -183,7 +184,10 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
     const { socket, inbox, maximumStreams } = options;
     const { streamWindow, windowGrowth, maximumHeaderLines, maximumHeaderBytes } = options.limits;
     // With the initial connection window of 64 KiB one slow reader would starve the others (kubernetes#67902).
-    const connectionWindow = (windowGrowth?.maximum ?? streamWindow) * maximumStreams;
+    const connectionWindow = Math.min(
+      (windowGrowth?.maximum ?? streamWindow) * maximumStreams,
+      maximumWindow,
+    );
     this.#options = options;
     this.#settingsReceived.promise.catch(() => {});
     const writer: PieceWriter = {

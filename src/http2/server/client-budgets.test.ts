@@ -16,6 +16,7 @@ import { LeakyBucket } from '../frames/leaky-bucket.ts';
 import {
   AddressResets,
   addressTolerance,
+  ClientBudgets,
   clientFrameRules,
   connectionTolerances,
   resetsInCrowd,
@@ -46,6 +47,21 @@ test('a client with an attacker’s address may still reset a stream now and the
   const addresses = new AddressResets();
   for (let count = 0; count < 100; count++) resetsOf(addresses, '192.0.2.1', 0, 1_000);
   assert.equal(resetsOf(addresses, '192.0.2.1', 0, resetsInCrowd), resetsInCrowd);
+});
+
+test('a client with an attacker’s address that leaves some of its watches keeps the others; one that leaves most does not', (context) => {
+  context.mock.method(performance, 'now', () => 0);
+  const addresses = new AddressResets();
+  for (let count = 0; count < 100; count++) resetsOf(addresses, '192.0.2.1', 0, 1_000);
+  const budgets = new ClientBudgets({
+    maximumRefused: 1,
+    isVerified: false,
+    address: '192.0.2.1',
+    addresses,
+  });
+  for (let watch = 0; watch < 30; watch++) budgets.requested();
+  for (let left = 0; left < 15; left++) budgets.count('resets');
+  assert.throws(() => budgets.count('resets'), /too many stream resets from this address/);
 });
 
 test('resets of an address are forgiven with time', () => {

@@ -50,6 +50,8 @@ export class ClientBudgets {
   readonly #refusals: LeakyBucket;
   readonly #address: string;
   readonly #addresses: AddressResets | undefined;
+  #requests = 0;
+  #resets = 0;
 
   constructor({ maximumRefused, isVerified, address, addresses }: ClientBudgetOptions) {
     this.#buckets = {
@@ -71,12 +73,17 @@ export class ClientBudgets {
     const now = performance.now();
     const bucket = this.#buckets[budget];
     if (!bucket.add(now)) throw enhanceYourCalm(`the budget of ${budget} is exceeded`);
-    if (budget === 'resets' && this.#addresses?.exceeds(this.#address, bucket, now) === true) {
+    if (budget !== 'resets') return;
+    this.#resets += 1;
+    const isInCrowd = this.#addresses?.exceeds(this.#address, bucket, now) === true;
+    // Behind a shared address: who has most requests carried out does not pay for others with those that it has left.
+    if (isInCrowd && this.#resets > this.#requests / 2) {
       throw enhanceYourCalm('too many stream resets from this address');
     }
   }
 
   requested(): void {
+    this.#requests += 1;
     this.#buckets['idle frames'].earn(1);
     this.#buckets['window updates'].earn(1);
   }
@@ -105,7 +112,7 @@ export const addressTolerance: Tolerance = { burst: 2_000, perSecond: 330 };
 /**
  * Resets that one connection may cause after its address has had too many. Fewer cost less than the handshake before
  * them, so reconnecting gains nothing. Behind a load balancer all clients share one address: a client that resets few
- * streams is not punished for the others.
+ * streams, or fewer than half of its requests, is not punished for the others.
  */
 export const resetsInCrowd = 10;
 const remembered = 4_096;

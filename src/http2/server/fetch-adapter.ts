@@ -3,7 +3,7 @@ import type { TLSSocket } from 'node:tls';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { memoizeByName } from '../fields/header-fields.ts';
 import type { RequestHead } from '../frames/message-heads.ts';
-import { type Account, type Holder, MemoryBudget } from '../sockets/held-bytes.ts';
+import { type Account, type Holder, MemoryBudget, type Relief } from '../sockets/held-bytes.ts';
 import { AddressResets, networkOf } from './client-budgets.ts';
 import {
   defaultHttp2ServerLimits,
@@ -184,6 +184,8 @@ export interface Http2ServerOptions {
   readonly limits?: Partial<Http2ServerLimits>;
   /** For what is held for clients; others may share it. Default: one of 64 MiB. */
   readonly memory?: MemoryBudget;
+  /** Is told when a request is refused, or something ends, because the memory runs short. Must not throw. Default: nothing. */
+  readonly onRelief?: ((relief: Relief) => void) | undefined;
   /** The host of every request's URL. Default: the request's authority; 400 if that is not a valid host. */
   readonly host?: string;
   /**
@@ -295,12 +297,13 @@ class FetchAdapter implements Http2Server, ServerSessionHost {
   }
 
   account(socket: TLSSocket, connection: Holder): Account {
-    const { identityOf = subjectOfAuthorized } = this.#options;
+    const { identityOf = subjectOfAuthorized, onRelief } = this.#options;
     const identity = identityOf(socket);
     return this.#memory.account({
       name: identity ?? `address ${networkOf(socket.remoteAddress ?? '')}`,
       isVerified: identity !== undefined,
       connection,
+      onRelief,
     });
   }
 

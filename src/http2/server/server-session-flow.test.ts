@@ -328,3 +328,11 @@ test('uploads that come faster than they are read cost their client nothing', as
   await client.settled();
   assert.deepEqual(client.of(frameType.goAway), []);
 });
+
+test('the window of a connection is never announced as more than there is, however many streams are allowed', async (context) => {
+  const server = { limits: { maxConcurrentStreams: 20_000 } };
+  const { client } = await startWithFrames(context, () => new Response('fine'), { server });
+  await eventually(() => client.of(frameType.windowUpdate, 0).length > 0);
+  const [update] = client.of(frameType.windowUpdate, 0);
+  assert.equal(update?.payload.readUInt32BE(0), 2 ** 31 - 1 - initialWindow);
+});

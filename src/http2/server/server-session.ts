@@ -11,6 +11,7 @@ import {
   initialConnectionWindow,
   initialSettings,
   malformedRequest,
+  maximumWindow,
   settingsFrame,
 } from '../frames/frame.ts';
 import { FrameOutput } from '../frames/frame-output.ts';
@@ -196,7 +197,7 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
     this.output = new FrameOutput(socket, listener, this.#unread);
     // With the initial connection window of 64 KiB one slow upload would starve the others (kubernetes#67902). The
     // windows of the streams limit a client instead.
-    const window = maximumStreamWindow * maxConcurrentStreams;
+    const window = Math.min(maximumStreamWindow * maxConcurrentStreams, maximumWindow);
     const limits = { maximumLines: maximumHeaderLines, maximumSize: maximumHeaderBytes };
     this.#receiver = new SessionReceiver(this, {
       peer: 'client',

@@ -101,6 +101,24 @@ test('what flows is not given up for what stands still, however much it is', asy
   assert.deepEqual([standing.isGivenUp, again.isGivenUp], [true, false]);
 });
 
+test('servers that share one budget are each told what their own connections were refused, and what ended there', async () => {
+  const budget = new MemoryBudget(1_000);
+  const told: string[] = [];
+  const account = (server: string) =>
+    budget.account({
+      name: server,
+      isVerified: true,
+      connection: { giveUp: () => {} },
+      onRelief: (relief) => told.push(`${server} ${relief}`),
+    });
+  const [first, second] = [account('first'), account('second')];
+  first.add(500);
+  assert.equal(second.admits(100), false);
+  first.add(400);
+  await setImmediate();
+  assert.deepEqual(told, ['second refused', 'first ended']);
+});
+
 test('what can be done without goes first', async () => {
   const { client, holding } = budgetOf();
   const spare = holding(client('one'), 100, 'spare');

@@ -26,6 +26,8 @@ export interface AccountOwner {
   readonly isVerified: boolean;
   /** Ends the connection. */
   readonly connection: Holder;
+  /** Is told of each relief at the cost of this connection. Must not throw. Default: nobody is told. */
+  readonly onRelief?: ((relief: Relief) => void) | undefined;
 }
 
 /**
@@ -36,8 +38,6 @@ export interface AccountOwner {
  * no progress, and of heads of requests whose response has not begun. What flows is never the reason to end somebody.
  */
 export class MemoryBudget {
-  /** Is told of each relief. Must not throw. */
-  onRelief: (relief: Relief) => void = () => {};
   readonly #maximum: number;
   readonly #clock: () => number;
   readonly #accounts = new Set<Account>();
@@ -125,7 +125,6 @@ export class MemoryBudget {
     const most = mostHeld(accounts, this.#stalled);
     const oldest = oldestOf(accounts);
     if (most === undefined && oldest === undefined) return false;
-    this.onRelief('ended');
     if (most === undefined || (oldest !== undefined && !this.#standsOut(most, accounts)))
       oldest?.giveUpOldest();
     else most.connection.giveUpMost(this.#stalled);
@@ -218,7 +217,7 @@ export class Account implements HeldBytes {
 
   admits(bytes: number): boolean {
     const hasRoom = this.hasRoomFor(bytes);
-    if (!hasRoom) this.#budget.onRelief('refused');
+    if (!hasRoom) this.#owner.onRelief?.('refused');
     return hasRoom;
   }
 
@@ -274,6 +273,7 @@ export class Account implements HeldBytes {
   }
 
   giveUpOldest(): void {
+    this.#owner.onRelief?.('ended');
     (this.#heads.first ?? this.#content.first)?.giveUp();
   }
 
@@ -283,7 +283,8 @@ export class Account implements HeldBytes {
       this.giveUpOldest();
       return;
     }
-    const { connection } = this.#owner;
+    const { connection, onRelief } = this.#owner;
+    onRelief?.('ended');
     this.close();
     connection.giveUp(reason);
   }

@@ -203,7 +203,6 @@ describe('a body that is kept', () => {
     const { budget, account, held } = holding(1_000);
     // Nobody takes this, and it is older.
     held.add(20);
-    budget.onRelief = () => assert.fail('something ends');
     const source = new BodySource(() => arrived('x'.repeat(30)), whole, undefined, held);
     source.keep();
     await readAll(source);

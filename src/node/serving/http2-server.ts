@@ -4,7 +4,7 @@ import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { statusResponse } from '../../apimachinery/status.ts';
 import { type Http2Server, serveHttp2 } from '../../http2/server/fetch-adapter.ts';
 import type { IncomingStream, StreamFollower } from '../../http2/server/server-stream.ts';
-import type { Holding, MemoryBudget } from '../../http2/sockets/held-bytes.ts';
+import type { Holding, MemoryBudget, Relief } from '../../http2/sockets/held-bytes.ts';
 import { sentElsewhere } from '../../request/transport.ts';
 import { silentLogger } from '../../runtime/logger.ts';
 import { type NodeInboundOptions, NodeInboundRequest } from '../exchange/node-inbound.ts';
@@ -21,6 +21,7 @@ import {
 interface Http2ServerOptions extends NodeInboundOptions, Pick<RequestHandlerOptions, 'fetch' | 'logger'> {
   readonly limits: ServerLimits;
   readonly memory: MemoryBudget;
+  readonly onRelief: (relief: Relief) => void;
   readonly identityOf: (socket: TLSSocket) => string | undefined;
   readonly isToEnd: () => boolean;
   /** The connection was taken beyond the limit, for health checks alone. */
@@ -29,7 +30,7 @@ interface Http2ServerOptions extends NodeInboundOptions, Pick<RequestHandlerOpti
 
 export function routerHttp2Server(options: Http2ServerOptions): Http2Server {
   const { fetch, clientCertificateOf, deadlines, identityOf, isForProbes, isToEnd, limits, memory } = options;
-  const { logger = silentLogger } = options;
+  const { logger = silentLogger, onRelief } = options;
   const inboundOptions = { clientCertificateOf, deadlines };
   const server = serveHttp2({
     fetch(request, { incoming }) {
@@ -48,6 +49,7 @@ export function routerHttp2Server(options: Http2ServerOptions): Http2Server {
     host: 'localhost',
     identityOf,
     memory,
+    onRelief,
     limits,
     errorHandler: (error) => errorResponse(error, logger),
     refusal(status) {

@@ -152,6 +152,8 @@ function responseWriter(
     // A 400 of the router means that the request is ambiguous: what follows on the connection may be a part of it, and is
     // not read (RFC 9112 section 11.2).
     if (response.status === 400) outgoing.shouldKeepAlive = false;
+    // Nor does a refused certificate get better: clients would keep an expired one as long as the connection (urllib3 does).
+    if (response.status === 401) outgoing.shouldKeepAlive = false;
     const { body } = response;
     (outgoing as WrittenResponse).response =
       body === null

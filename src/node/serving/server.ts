@@ -97,7 +97,7 @@ export interface RouterServer {
  * ```
  */
 export function createRouterServer(options: RouterServerOptions): RouterServer {
-  const { tls, onUpgrade, onRelief, logger = defaultLogger } = options;
+  const { tls, onUpgrade, logger = defaultLogger } = options;
   const limits = { ...defaultServerLimits, ...options.limits };
   const pipelines = new OneAtATime();
   const handle = requestHandler(options);
@@ -112,14 +112,16 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
     options.heldForOthers === undefined ? memoryForOthers : new MemoryBudget(options.heldForOthers);
   const failures = new FailureLog({ logger, clock: () => performance.now() });
   const logRelief = reliefLog(memory, failures);
-  memory.onRelief = (relief) => {
-    onRelief?.(relief);
+  // The budget may be that of the process: other servers are told of theirs.
+  const onRelief = (relief: Relief): void => {
+    options.onRelief?.(relief);
     logRelief(relief);
   };
   const http2 = routerHttp2Server({
     ...options,
     limits,
     memory,
+    onRelief,
     identityOf,
     isToEnd: () => goawayChance > 0 && Math.random() < goawayChance,
     isForProbes: (socket) => connections.isForProbes(socket),
@@ -162,6 +164,7 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
         name: identity ?? `address ${networkOf(socket.remoteAddress ?? '')}`,
         isVerified: identity !== undefined,
         connection: { giveUp: () => void socket.destroy() },
+        onRelief,
       });
       held.opened(socket, account);
       socket.once('close', () => account.close());
