@@ -1,5 +1,5 @@
 import { constants, X509Certificate } from 'node:crypto';
-import { type DetailedPeerCertificate, TLSSocket, type TlsOptions } from 'node:tls';
+import { type DetailedPeerCertificate, type PeerCertificate, TLSSocket, type TlsOptions } from 'node:tls';
 import type { ConnectionInfo, VerifiedClientCertificate } from '../../request/inbound.ts';
 import type { RequestCarrier } from '../exchange/node-inbound.ts';
 import { CertificatePemError, parseCertificates, subjectOf } from './pem-files.ts';
@@ -53,26 +53,6 @@ export function sharedAuthority({
 
 function parse(pem: string | undefined, source: string): readonly X509Certificate[] {
   return pem === undefined ? [] : parseCertificates({ pem, source });
-}
-
-/** Certificates that a client may have kept for its connection, and bytes of them. */
-const longestChain = { certificates: 8, bytes: 16 * 1024 };
-
-/**
- * A client sent more certificates than any authority issues with one. OpenSSL takes 100 KB of them and keeps a mebibyte until
- * the connection ends, those that have nothing to do with a verified one as well; Node has no switch for
- * SSL_CTX_set_max_cert_list.
- */
-export function holdsLongChain(socket: TLSSocket): boolean {
-  let [certificates, bytes] = [0, 0];
-  for (let each = socket.getPeerX509Certificate(); each !== undefined; each = each.issuerCertificate) {
-    certificates += 1;
-    bytes += each.raw.length;
-    if (certificates > longestChain.certificates || bytes > longestChain.bytes) return true;
-    // A root is its own issuer.
-    if (each.issuerCertificate?.fingerprint256 === each.fingerprint256) return false;
-  }
-  return false;
 }
 
 export type ClientCertificateInfo = Pick<ConnectionInfo, 'clientCertificate' | 'clientCertificateError'>;
@@ -158,8 +138,10 @@ export class ClientCertificateReader {
   }
 
   #examine(socket: TLSSocket): Finding {
-    const leaf = socket.getPeerX509Certificate();
-    if (leaf === undefined) return 'none';
+    // Without what came behind it: `getPeerX509Certificate` keeps all that a client sent, until garbage is collected, and V8
+    // knows nothing of its size.
+    const leaf: PeerCertificate | null = socket.getPeerCertificate();
+    if (leaf?.raw === undefined) return 'none';
     // Also for a known certificate: only the handshake proves that the client has its key.
     if (socket.authorized !== true) {
       // The subject is not reported: the client may have chosen it.

@@ -4,14 +4,14 @@ import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import { networkOf } from '../../http2/server/client-budgets.ts';
 import { handleInput } from '../../http2/sockets/gathered-writes.ts';
-import { MemoryBudget, type Relief } from '../../http2/sockets/held-bytes.ts';
+import { type Account, MemoryBudget, type Relief } from '../../http2/sockets/held-bytes.ts';
 import { defaultLogger } from '../../runtime/console-logger.ts';
 import { FailureLog, type Logger } from '../../runtime/logger.ts';
-import { holdsLongChain } from '../callers/client-certificate.ts';
 import { defaultServerLimits, memoryForOthers, type ServerLimits } from '../exchange/serving-limits.ts';
 import { tlsFailureCause } from '../metrics/connection-metrics.ts';
 import { isForTunnel, type UpgradeListener } from '../upgrades/upgrade.ts';
 import { OneAtATime, ServerConnections, turnedAwayLog } from './connections.ts';
+import { countHandshake } from './held-by-handshake.ts';
 import { HeldByHttp1 } from './held-by-http1.ts';
 import { routerHttp2Server } from './http2-server.ts';
 import { newHttpsServer, type ServerTlsOptions } from './https-server.ts';
@@ -126,6 +126,17 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
     isToEnd: () => goawayChance > 0 && Math.random() < goawayChance,
     isForProbes: (socket) => connections.isForProbes(socket),
   });
+  const accountOf = (socket: TLSSocket): Account => {
+    const identity = identityOf(socket);
+    const account = memory.account({
+      name: identity ?? `address ${networkOf(socket.remoteAddress ?? '')}`,
+      isVerified: identity !== undefined,
+      connection: { giveUp: () => void socket.destroy() },
+      onRelief,
+    });
+    socket.once('close', () => account.close());
+    return account;
+  };
   const held = new HeldByHttp1(limits.heldBytesInterval, limits.unverifiedHeaderBytes);
   const { server, setSecureContext } = newHttpsServer(tls, limits, {
     isUpgrade: (incoming) => onUpgrade !== undefined && isForTunnel(incoming),
@@ -157,18 +168,8 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
   server.on('connection', (socket) => connections.opened(socket));
   server.on('secureConnection', (socket) => {
     connections.secured(socket);
-    if (holdsLongChain(socket)) socket.destroy();
-    else if (socket.alpnProtocol !== 'h2') {
-      const identity = identityOf(socket);
-      const account = memory.account({
-        name: identity ?? `address ${networkOf(socket.remoteAddress ?? '')}`,
-        isVerified: identity !== undefined,
-        connection: { giveUp: () => void socket.destroy() },
-        onRelief,
-      });
-      held.opened(socket, account);
-      socket.once('close', () => account.close());
-    }
+    countHandshake(socket, () => accountOf(socket));
+    if (socket.alpnProtocol !== 'h2') held.opened(socket, accountOf(socket));
   });
   server.on('tlsClientError', (error: Error, socket) => {
     const cause = tlsFailureCause(error);
