@@ -3,7 +3,7 @@ import { readFile, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { takenTurn, turnName } from '../src/cli/install/control-plane.ts';
+import { leaseName, leaseObject } from '../src/cli/install/install-lease.ts';
 import { kubeadmNode } from '../src/cli/install/kubeadm-node.ts';
 import { routerPaths } from '../src/cli/install/router-files.ts';
 import { clusterRoles, controlPlaneNode, image, nodeObject } from './support/control-plane-node.ts';
@@ -47,19 +47,28 @@ test('it refuses, and changes nothing, while another control-plane node is not r
 test('it refuses, and changes nothing, while another node is being installed, and takes its turn afterwards', async (context) => {
   const node = await controlPlaneNode(context);
   const leases = { group: 'coordination.k8s.io', resource: 'leases' };
-  const { spec } = takenTurn('10.0.0.2', new Date(), 600);
-  const metadata = { name: turnName, namespace: 'kube-system' };
+  const { spec } = leaseObject('10.0.0.2_other', 600, new Date());
+  const metadata = { name: leaseName, namespace: 'kube-system' };
   node.cluster.store.create(leases, { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec });
-  const refusal = /the node 10\.0\.0\.2 is being installed or undone .*one node at a time/;
+  const refusal = /node 10\.0\.0\.2 holds Lease .*one node at a time/;
   assert.match((await node.install('--dry-run')).errors, refusal);
-  assert.match((await node.install()).errors, refusal);
+  /** As its holder does. */
+  const whileRenewed = async (run: ReturnType<typeof node.install>) => {
+    const renewing = setInterval(() => {
+      const lease = node.cluster.store.get(leases, 'kube-system', leaseName);
+      const renewed = leaseObject('10.0.0.2_other', 600, new Date());
+      if (lease !== undefined) node.cluster.store.update(leases, { ...lease, spec: renewed.spec });
+    }, 100);
+    return run.finally(() => clearInterval(renewing));
+  };
+  assert.match((await whileRenewed(node.install())).errors, refusal);
   assert.deepEqual(await node.files(), node.before);
-  node.cluster.store.remove(leases, 'kube-system', turnName);
+  node.cluster.store.remove(leases, 'kube-system', leaseName);
   assert.equal((await node.install()).errors, '');
-  assert.ok(!JSON.stringify(node.cluster.store.list(leases)).includes(turnName));
+  assert.ok(!JSON.stringify(node.cluster.store.list(leases)).includes(leaseName));
   node.cluster.store.create(leases, { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec });
   const installed = await node.files();
-  assert.match((await node.undo()).errors, refusal);
+  assert.match((await whileRenewed(node.undo())).errors, refusal);
   assert.deepEqual(await node.files(), installed);
 });
 

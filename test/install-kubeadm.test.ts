@@ -220,7 +220,7 @@ test('repeated, it renews the certificate that it made once two thirds of its li
   const renewed = await make(200);
   const { errors, output } = await node.run([]);
   assert.equal(errors, '');
-  assert.match(output, /^written: \S+reader\.kubeconfig\nwaiting for kube-apiserver/);
+  assert.match(output, /^written: \S+reader\.kubeconfig\ninstalled: /);
   assert.equal(await node.text(routerPaths.kubeconfig), renewed);
   await make(0);
   assert.match((await node.run([])).output, /^nothing to do/);

@@ -8,7 +8,7 @@ import type { ExampleApiServerOptions } from '../../demo/example-api-server/inde
 import { writeKubeconfig } from '../../demo/kubeconfig.ts';
 import { freePort } from '../../scripts/harness/free-port.ts';
 import { installCommand } from '../../src/cli/install/install-command.ts';
-import { type KubeadmNode, kubeadmNode } from '../../src/cli/install/kubeadm-node.ts';
+import { backupPrefix, type KubeadmNode, kubeadmNode } from '../../src/cli/install/kubeadm-node.ts';
 import { parseArguments } from '../../src/cli/terminal/command.ts';
 import { type CommandContext, CommandFailure } from '../../src/cli/terminal/command-context.ts';
 import { commandContext } from './command-context.ts';
@@ -49,8 +49,9 @@ export const impatient = '--timeout=3s';
 async function filesIn(root: string): Promise<Record<string, string>> {
   const files: Record<string, string> = {};
   for (const entry of await readdir(root, { recursive: true, withFileTypes: true })) {
-    if (!entry.isFile()) continue;
     const path = join(entry.parentPath, entry.name);
+    // Copies of what was replaced stay for good.
+    if (!entry.isFile() || path.startsWith(`${root}${backupPrefix}`)) continue;
     const { mode } = await stat(path);
     files[path.slice(root.length)] = `${(mode & 0o777).toString(8)}\n${await readFile(path, 'utf8')}`;
   }

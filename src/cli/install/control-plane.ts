@@ -1,13 +1,11 @@
 import { hostname } from 'node:os';
 import * as v from 'valibot';
-import { stringify } from 'yaml';
 import type { ClusterAccess } from '../../node/credentials/cluster-access.ts';
 import { askOverHttps, failureText, type HttpsResponse } from '../../node/destinations/https-client.ts';
 import { errorMessage } from '../../runtime/errors.ts';
 import { joinHostPort } from '../../snapshot/addresses/addresses.ts';
 import type { TextChange } from './file-change.ts';
 import { InstallationRefused } from './kubeadm-node.ts';
-import { routerRights } from './reader-rights.ts';
 
 /** Milliseconds for one response. */
 const responseTimeout = 5_000;
@@ -35,13 +33,7 @@ const servicePorts = [
     ),
   },
 ] as const;
-const anyObject = v.record(v.string(), v.unknown());
 const kubeadmConfig = v.object({ data: v.object({ ClusterConfiguration: v.string() }) });
-
-const turnCollection = '/apis/coordination.k8s.io/v1/namespaces/kube-system/leases';
-/** Of the Lease that the installer of one node holds while it works, so that no two move kube-apiserver at a time. */
-export const turnName = 'mixed-version-proxy-install';
-const turnPath = `${turnCollection}/${turnName}`;
 
 interface Asked {
   readonly origin?: string;
@@ -53,13 +45,12 @@ interface Asked {
 /** The cluster, as the administrator's kubeconfig on the node reaches it. */
 export class ControlPlane {
   readonly #access: ClusterAccess;
-  readonly #ownAddress: string;
-  #hasTurn = false;
+  readonly ownAddress: string;
 
   /** @param ownAddress where kube-apiserver of this node is reached */
   constructor(access: ClusterAccess, ownAddress: string) {
     this.#access = access;
-    this.#ownAddress = ownAddress;
+    this.ownAddress = ownAddress;
   }
 
   async clusterConfiguration(): Promise<string> {
@@ -88,12 +79,12 @@ export class ControlPlane {
 
   /** Why what listens on a port of this node is not ready; `undefined` when it is. */
   notReady(port: number): Promise<string | undefined> {
-    return this.#notReadyAt(this.#ownAddress, port);
+    return this.#notReadyAt(this.ownAddress, port);
   }
 
   /** A kube-apiserver may advertise another address than the node's own; kubeadm names a node by its host. */
   #isOwn({ name, addresses }: v.InferOutput<typeof nodeList>[number]): boolean {
-    return addresses.includes(this.#ownAddress) || name === hostname().toLowerCase();
+    return addresses.includes(this.ownAddress) || name === hostname().toLowerCase();
   }
 
   /** What the kubelet of this node tells of a static pod; `undefined`: nothing, or the cluster cannot be asked. */
@@ -104,71 +95,12 @@ export class ControlPlane {
     return this.#get(mirrorPodPath(staticPod, own.name), mirrorPod).catch(() => undefined);
   }
 
-  /**
-   * Takes this node's turn among those that install or undo, for so many milliseconds at most.
-   * @param isDryRun only looks whether it can
-   * @returns why it cannot: another node has it
-   * @throws {InstallationRefused} when the cluster cannot be asked
-   */
-  async takeTurn(longest: number, isDryRun = false): Promise<string | undefined> {
-    const now = new Date();
-    const found = await this.#askCluster(turnPath);
-    const lease = found.status === 200 ? this.#read(turnPath, turnLease, found) : undefined;
-    const reason = lease && notItsTurn(lease, this.#ownAddress, now);
-    if (reason !== undefined || isDryRun) return reason;
-    const resourceVersion = lease?.metadata.resourceVersion;
-    const object = takenTurn(this.#ownAddress, now, Math.ceil(longest / 1000), resourceVersion);
-    const { status } = await (resourceVersion === undefined
-      ? this.#askCluster(turnCollection, { method: 'POST', object })
-      : this.#askCluster(turnPath, { method: 'PUT', object }));
-    if (status === 409) return 'another node has just begun to be installed or undone: one at a time';
-    if (status !== 200 && status !== 201) {
-      throw new InstallationRefused(
-        `the Lease kube-system/${turnName} cannot be written: the API server returned ${status}`,
-      );
-    }
-    this.#hasTurn = true;
-    return undefined;
-  }
-
-  async endTurn(): Promise<void> {
-    if (!this.#hasTurn) return;
-    // One that cannot be deleted runs out by itself.
-    await this.#ask(turnPath, { method: 'DELETE' }).catch(() => {});
-  }
-
-  /** Makes or replaces the rights of the routers' user, and those to use routers' own paths. */
-  async grantRights(): Promise<void> {
-    for (const { collection, object } of routerRights) {
-      const made = await this.#askCluster(collection, { method: 'POST', object });
-      const { status } =
-        made.status === 409
-          ? await this.#askCluster(`${collection}/${object.metadata.name}`, { method: 'PUT', object })
-          : made;
-      if (status !== 200 && status !== 201) {
-        throw new InstallationRefused(
-          `${object.kind} ${object.metadata.name} cannot be made: the API server returned ${status}`,
-        );
-      }
-    }
-  }
-
-  async rightsChanges(): Promise<readonly TextChange[]> {
-    const changes: TextChange[] = [];
-    for (const { collection, object } of routerRights) {
-      const { kind, metadata } = object;
-      const url = `${collection}/${metadata.name}`;
-      const found = await this.#askCluster(url);
-      const present = found.status === 404 ? undefined : this.#read(url, anyObject, found);
-      // Only what is written: an API server adds metadata of its own.
-      const own = Object.keys(object).map((key) => [key, key === 'metadata' ? metadata : present?.[key]]);
-      const before = present === undefined ? undefined : sortedYaml(Object.fromEntries(own));
-      const after = sortedYaml(object);
-      const name =
-        metadata.namespace === undefined ? metadata.name : `${metadata.namespace}/${metadata.name}`;
-      if (before !== after) changes.push({ path: `${kind} ${name}`, before, after });
-    }
-    return changes;
+  /** Whether the router is on another node, too: what all share stays then. @throws {InstallationRefused} */
+  async isOnOtherNodes(): Promise<boolean> {
+    const nodes = await this.#get(controlPlaneNodes, nodeList);
+    const own = nodes.find((each) => this.#isOwn(each))?.name;
+    const pods = await this.#get(routerPods, podNames);
+    return pods.some((name) => name !== `mixed-version-proxy-${own}`);
   }
 
   /** Leads the Service `default/kubernetes` to this port of the API servers. */
@@ -215,7 +147,7 @@ export class ControlPlane {
   }
 
   async #get<Output>(path: string, schema: v.GenericSchema<unknown, Output>): Promise<Output> {
-    return this.#read(path, schema, await this.#askCluster(path));
+    return this.#read(path, schema, await this.ask(path));
   }
 
   /** @throws {InstallationRefused} when the response is another one than it should be */
@@ -227,11 +159,15 @@ export class ControlPlane {
     const url = `${this.#access.server}${path}`;
     if (status !== 200) throw new InstallationRefused(`${url} returned ${failureText({ status, text })}`);
     const result = v.safeParse(v.pipe(v.string(), v.parseJson(), schema), text);
-    if (!result.success) throw new InstallationRefused(`${url} is not what it should be`);
+    if (!result.success)
+      throw new InstallationRefused(
+        `GET ${url} returned something else than it should, at ${v.getDotPath(result.issues[0]) ?? 'its start'}`,
+      );
     return result.output;
   }
 
-  #askCluster(path: string, asked?: Asked): Promise<HttpsResponse> {
+  /** @throws {InstallationRefused} when there is no response */
+  ask(path: string, asked?: Asked): Promise<HttpsResponse> {
     return this.#ask(path, asked).catch((cause: unknown) => {
       const message = `the cluster cannot be asked at ${this.#access.server}: ${reasonOf(cause)}`;
       throw new InstallationRefused(message, { cause });
@@ -266,11 +202,6 @@ export class ControlPlane {
   }
 }
 
-/** API servers write the fields of a rule in another order. */
-function sortedYaml(object: unknown): string {
-  return stringify(object, { sortMapEntries: true });
-}
-
 function reasonOf(error: unknown): string {
   const isLate = error instanceof Error && (error.name === 'AbortError' || error.name === 'TimeoutError');
   return isLate ? `none within ${responseTimeout / 1000} s` : errorMessage(error);
@@ -278,6 +209,12 @@ function reasonOf(error: unknown): string {
 
 const selector = encodeURIComponent('node-role.kubernetes.io/control-plane');
 const controlPlaneNodes = `/api/v1/nodes?labelSelector=${selector}`;
+
+const routerPods = `/api/v1/namespaces/kube-system/pods?labelSelector=${encodeURIComponent('app.kubernetes.io/name=mixed-version-proxy,tier=control-plane')}`;
+const podNames = v.pipe(
+  v.object({ items: v.array(v.object({ metadata: v.object({ name: v.string() }) })) }),
+  v.transform(({ items }) => items.map(({ metadata }) => metadata.name)),
+);
 
 const nodeList = v.pipe(
   v.object({
@@ -299,49 +236,6 @@ const nodeList = v.pipe(
     })),
   ),
 );
-
-const turnLease = v.object({
-  metadata: v.object({ resourceVersion: v.string() }),
-  spec: v.object({
-    holderIdentity: v.nullish(v.string(), ''),
-    leaseDurationSeconds: v.nullish(v.number(), 0),
-    renewTime: v.nullish(v.string(), ''),
-  }),
-});
-
-export function takenTurn(holder: string, now: Date, durationSeconds: number, resourceVersion?: string) {
-  return {
-    apiVersion: 'coordination.k8s.io/v1',
-    kind: 'Lease',
-    metadata: {
-      name: turnName,
-      namespace: 'kube-system',
-      ...(resourceVersion === undefined ? {} : { resourceVersion }),
-    },
-    spec: {
-      holderIdentity: holder,
-      leaseDurationSeconds: durationSeconds,
-      // MicroTime (k8s.io/apimachinery/pkg/apis/meta/v1/micro_time.go).
-      renewTime: now.toISOString().replace('Z', '000Z'),
-    },
-  };
-}
-
-/**
- * Why it is not this node's turn; `undefined` when it is: nobody's, its own from a run that was cut off, or one that
- * has run out. Pure.
- */
-export function notItsTurn(
-  { spec }: v.InferOutput<typeof turnLease>,
-  holder: string,
-  now: Date,
-): string | undefined {
-  const { holderIdentity, leaseDurationSeconds, renewTime } = spec;
-  const ends = Date.parse(renewTime) + leaseDurationSeconds * 1000;
-  if (holderIdentity === '' || holderIdentity === holder || !(ends > now.getTime())) return undefined;
-  const until = new Date(ends).toISOString().replace(/\.\d+Z$/, 'Z');
-  return `the node ${holderIdentity} is being installed or undone (Lease kube-system/${turnName}, until ${until}): one node at a time. Wait for it; if that run was killed, repeat it there, or delete the Lease`;
-}
 
 /** Of a static pod, as kubeadm finds it (cmd/kubeadm/app/util/apiclient/wait.go). */
 function mirrorPodPath(staticPod: string, node: string): string {

@@ -1,8 +1,10 @@
 import type * as v from 'valibot';
 import {
   boolean,
+  choice,
   duration,
   file,
+  listOf,
   section,
   setting,
   text,
@@ -15,8 +17,10 @@ import type { Command } from '../terminal/command.ts';
 import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
 import { ControlPlane } from './control-plane.ts';
 import { dryRunOfInstallation, dryRunOfUndo, install, undo } from './install-kubeadm.ts';
-import type { InstallationSite } from './installation-checks.ts';
+import { type InstallationSite, stepNames } from './installation-checks.ts';
 import { InstallationRefused, type KubeadmNode, kubeadmNode } from './kubeadm-node.ts';
+
+const steps = { ...listOf(choice(...stepNames)), placeholder: 'step,…' };
 
 const flags = section('Flags:', {
   image: setting('image', text('image'), {
@@ -42,6 +46,14 @@ const flags = section('Flags:', {
   timeout: setting('timeout', duration('0s', undefined, 'a duration such as 3m'), {
     default: '3m',
     description: 'How long each of them may take to become ready, or to end.',
+  }),
+  onlyStep: setting('only-step', steps, {
+    uselessWith: ['undo'],
+    description: `Run this step only. Steps: ${stepNames.join(', ')}.`,
+  }),
+  skipStep: setting('skip-step', steps, {
+    uselessWith: ['undo'],
+    description: 'Leave this step out.',
   }),
   dryRun: setting('dry-run', boolean, {
     description: 'Print a diff of every file and object, and change nothing.',
@@ -102,6 +114,8 @@ async function run(options: InstallOptions, context: CommandContext, node: Kubea
     context,
     say: (line) => context.writeOutput(`${line}\n`),
     timeout,
+    onlyStep: options.onlyStep ?? [],
+    skipStep: options.skipStep ?? [],
   };
   if (options.dryRun !== true) return options.undo === true ? undo(site) : install(wish, site);
   const text = await (options.undo === true ? dryRunOfUndo(site) : dryRunOfInstallation(wish, site));

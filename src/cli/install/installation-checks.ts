@@ -7,6 +7,7 @@ import { type CommandContext, CommandFailure } from '../terminal/command-context
 import type { ControlPlane } from './control-plane.ts';
 import { InstallationRefused, type KubeadmNode, orRefuse } from './kubeadm-node.ts';
 import { changesOf, hasTakenPort, type InstallationPlan } from './kubeadm-plan.ts';
+import { rightsChanges } from './rights.ts';
 import { routerPaths } from './router-files.ts';
 
 export interface InstallationSite {
@@ -17,7 +18,21 @@ export interface InstallationSite {
   readonly say: (line: string) => Promise<void>;
   /** Milliseconds until what has been started, or ended, has to be so. */
   readonly timeout: number;
+  readonly onlyStep: readonly StepName[];
+  readonly skipStep: readonly StepName[];
 }
+
+/** In their order, as `kubeadm init phase` has its phases. */
+export const stepNames = [
+  'rights',
+  'kubeconfig',
+  'configuration',
+  'kubeadm-patches',
+  'kube-apiserver',
+  'router',
+  'service',
+] as const;
+export type StepName = (typeof stepNames)[number];
 
 /** Milliseconds between two looks at what has been started. */
 const interval = 500;
@@ -74,7 +89,7 @@ async function refuseUnlessRouterCanStart(
 ): Promise<void> {
   const planned = new Map(changesOf(plan).map(({ path, after }) => [path, after]));
   // The router's own is made later, or may read nothing yet: until then the administrator's asks the same cluster.
-  if (planned.has(routerPaths.kubeconfig) || (await controlPlane.rightsChanges()).length > 0) {
+  if (planned.has(routerPaths.kubeconfig) || (await rightsChanges(controlPlane)).length > 0) {
     planned.set(routerPaths.kubeconfig, await node.read(kubeconfig));
   }
   const pod = planned.get(routerPaths.manifest) ?? (await node.read(routerPaths.manifest)) ?? '';

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { chmod, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readFile, realpath, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
@@ -31,6 +31,13 @@ export interface KubeadmNode {
   read(path: string): Promise<string | undefined>;
   /** Atomic: no reader sees half of a file. @throws {InstallationRefused} */
   write(change: WrittenFile): Promise<void>;
+  /** Keeps a copy of what is about to be replaced, under the time of its run. @returns its path @throws {InstallationRefused} */
+  keep(path: string, text: string, run: Date): Promise<string>;
+  /**
+   * One run at a time on a node: the kernel keeps this lock, and frees it when the process ends, however it does.
+   * @returns what frees it @throws {InstallationRefused} while another run has it
+   */
+  lock(): Promise<() => Promise<void>>;
   /** Removes the temporary file of an interrupted write. @throws {InstallationRefused} */
   tidy(path: string): Promise<void>;
   isTaken(port: number): Promise<boolean>;
@@ -67,6 +74,17 @@ export function kubeadmNode({ root = '', kubeadm = 'kubeadm' }: KubeadmNodeOptio
         throw new InstallationRefused(`${path} cannot be written: ${reasonOf(cause)}`, { cause });
       }
     },
+    async keep(path, text, run) {
+      const copy = `${backupPrefix}${run.toISOString().replaceAll(':', '-')}${path}`;
+      try {
+        await mkdir(dirname(at(copy)), { recursive: true, mode: 0o700 });
+        await replaceFile(at(copy), temporaryOf(at(copy)), text, 0o600);
+      } catch (cause) {
+        throw new InstallationRefused(`${copy} cannot be written: ${reasonOf(cause)}`, { cause });
+      }
+      return copy;
+    },
+    lock: () => lockNode(root),
     async tidy(path) {
       try {
         await rm(temporaryOf(at(path)), { force: true });
@@ -86,6 +104,29 @@ export function kubeadmNode({ root = '', kubeadm = 'kubeadm' }: KubeadmNodeOptio
   };
 }
 
+/** Where copies of what is replaced stay, each run's in a folder of its own: they may hold keys. */
+export const backupPrefix = '/var/lib/mixed-version-proxy-install/backup-';
+
+/**
+ * A socket in the abstract namespace (unix(7)) is one name for one process, and gone with it: a lock file would outlive a run
+ * that is killed.
+ */
+function lockNode(root: string): Promise<() => Promise<void>> {
+  const server = createServer();
+  return new Promise((resolve, reject) => {
+    server.once('error', (cause) => {
+      const isTaken = 'code' in cause && cause.code === 'EADDRINUSE';
+      const message = isTaken
+        ? 'another install kubeadm runs on this node: wait until it ends'
+        : `this node cannot be locked: ${errorMessage(cause)}`;
+      reject(new InstallationRefused(message, { cause }));
+    });
+    server.listen({ path: `\0mixed-version-proxy-install:${root}` }, () =>
+      resolve(() => new Promise((closed) => server.close(() => closed()))),
+    );
+  });
+}
+
 /**
  * Where a file is written before it takes its place. With a dot first: the kubelet passes such files over
  * (pkg/kubelet/config/file_linux.go). The same each time, so that what a killed run has left is found by the next one.
@@ -93,7 +134,9 @@ export function kubeadmNode({ root = '', kubeadm = 'kubeadm' }: KubeadmNodeOptio
 const temporaryOf = (path: string) => join(dirname(path), `.mixed-version-proxy-${basename(path)}`);
 
 /** One that is there keeps its owner, and its mode where that may be. */
-async function replace(path: string, text: string, mode: number, isSecret: boolean): Promise<void> {
+async function replace(name: string, text: string, mode: number, isSecret: boolean): Promise<void> {
+  // Whoever links it to a file of theirs manages that file.
+  const path = await realpath(name).catch(() => name);
   const folder = dirname(path);
   const folderMode = mode === 0o600 ? 0o700 : 0o755;
   const made = await mkdir(folder, { recursive: true, mode: folderMode });

@@ -1,6 +1,6 @@
 import { ownPathsPrefix } from '../../request/own-path-target.ts';
 
-interface RightsObject {
+export interface RightsObject {
   readonly collection: string;
   readonly object: Readonly<Record<string, unknown>> & {
     readonly kind: string;
@@ -10,9 +10,6 @@ interface RightsObject {
 
 /** Common name of the client certificate that routers read the cluster with. */
 export const readerName = 'mixed-version-proxy-reader';
-
-/** Of a sync job, which may push as well. */
-const syncJobName = 'mixed-version-proxy-sync';
 
 const apiGroup = 'rbac.authorization.k8s.io';
 const apiVersion = `${apiGroup}/v1`;
@@ -25,13 +22,6 @@ function ownPaths(verbs: readonly string[], ...paths: readonly string[]): object
   return { nonResourceURLs: paths.map((path) => `${ownPathsPrefix}/${path}`), verbs };
 }
 
-function subjectsNamed(name: string): readonly object[] {
-  return [
-    { kind: 'ServiceAccount', name, namespace: 'kube-system' },
-    { apiGroup, kind: 'User', name },
-  ];
-}
-
 interface Role {
   readonly name: string;
   /** Default: none, a ClusterRole. */
@@ -42,7 +32,7 @@ interface Role {
 
 const reader = {
   name: readerName,
-  subjects: [...subjectsNamed(readerName), ...subjectsNamed(syncJobName)],
+  subjects: [{ apiGroup, kind: 'User', name: readerName }],
 };
 
 const roles: readonly Role[] = [
@@ -75,14 +65,12 @@ const roles: readonly Role[] = [
     rules: [ownPaths(['get'], 'metrics', 'metrics/slis', 'v1/status')],
     subjects: [{ apiGroup, kind: 'Group', name: 'system:monitoring' }],
   },
-  {
-    name: 'mixed-version-proxy-push',
-    rules: [ownPaths(['get', 'head', 'put'], 'v1/snapshot')],
-    subjects: subjectsNamed(syncJobName),
-  },
 ];
 
-/** What routers may read, and who may use their paths: reader.yaml and own-paths.yaml of deploy/kubernetes. */
+/**
+ * What routers may read, and who may use their paths: of reader.yaml and own-paths.yaml of deploy/kubernetes what an installation
+ * needs, which has neither a ServiceAccount nor a sync job.
+ */
 export const routerRights: readonly RightsObject[] = roles.flatMap(
   ({ name, namespace, rules, subjects }): RightsObject[] => {
     const scope = namespace === undefined ? 'Cluster' : '';

@@ -1,0 +1,49 @@
+import type { ControlPlane, MirrorPod } from './control-plane.ts';
+import { type InstallationSite, waitUntil } from './installation-checks.ts';
+
+/** A static pod of the node that is waited for. */
+export interface AwaitedPod {
+  readonly name: 'kube-apiserver' | 'mixed-version-proxy';
+  readonly port: number;
+  /** Whether a mirror is the one of the manifest that has been written. Absent: none has been. */
+  readonly isOfManifest?: (mirror: MirrorPod) => boolean;
+  /** Whether another pod answers on the port until the kubelet has ended it. Default: no. */
+  readonly isReplacing?: boolean;
+}
+
+export function routerOf({ routerPort }: { readonly routerPort: number }): AwaitedPod {
+  return { name: 'mixed-version-proxy', port: routerPort };
+}
+
+export async function untilStarted(
+  controlPlane: ControlPlane,
+  pod: AwaitedPod,
+  { say, timeout }: InstallationSite,
+): Promise<void> {
+  await say(`waiting for ${pod.name === 'kube-apiserver' ? pod.name : 'the router'} on ${pod.port}`);
+  await waitUntil(timeout, () => reasonNotStarted(controlPlane, pod));
+}
+
+export async function untilFree(port: number, { node, say, timeout }: InstallationSite): Promise<void> {
+  await say(`waiting until ${port} is free`);
+  await waitUntil(timeout, async () =>
+    (await node.isTaken(port)) ? `something still listens on ${port}` : undefined,
+  );
+}
+
+export async function reasonNotStarted(
+  controlPlane: ControlPlane,
+  { name, port, isOfManifest, isReplacing = false }: AwaitedPod,
+): Promise<string | undefined> {
+  // Before the port: what answers there afterwards is the pod that the mirror tells of, or a later one.
+  const asked = isReplacing ? await controlPlane.mirrorOf(name) : undefined;
+  const reason = await controlPlane.notReady(port);
+  if (reason === undefined && !isReplacing) return undefined;
+  const mirror = isReplacing ? asked : await controlPlane.mirrorOf(name);
+  const isTakenUp = isOfManifest === undefined || (mirror !== undefined && isOfManifest(mirror));
+  if (reason === undefined && isTakenUp) return undefined;
+  const trouble = isTakenUp
+    ? mirror?.trouble
+    : `the API does not show that the kubelet has taken up the manifest of ${name}: see that the kubelet and the container runtime run`;
+  return [reason, trouble].filter((each) => each !== undefined).join('; ');
+}
