@@ -14,24 +14,38 @@ const root = resolve(import.meta.dirname, '../..');
 /** Milliseconds for the tests of one mutant: a break may show as a test that waits for ever. */
 const longest = 600_000;
 
-type Outcome = 'noticed' | 'NOT NOTICED' | 'NOT PLANTED';
+type Outcome = 'noticed' | 'NOT NOTICED' | 'NOT PLANTED' | 'FAILS WITHOUT IT';
+
+const passing = new Map<string, boolean>();
+
+/** Tests that fail by themselves notice nothing. */
+function passesWithout(tests: readonly string[], tree: string): boolean {
+  const key = tests.join(' ');
+  const known = passing.get(key) ?? passes(tests, tree);
+  passing.set(key, known);
+  return known;
+}
+
+function passes(tests: readonly string[], tree: string): boolean {
+  const files = tests.flatMap((test) =>
+    test.endsWith('.ts') ? [test] : globSync(`${test}/**/*.test.ts`, { cwd: tree }),
+  );
+  const fast = files.filter((each) => !each.endsWith('.slow.test.ts'));
+  const options = ['--env-file=.env', '--test', '--test-reporter=dot'];
+  return spawnSync(process.execPath, [...options, ...fast], { cwd: tree, timeout: longest }).status === 0;
+}
 
 function outcomeOf({ file, from, to, tests }: Mutant, tree: string): Outcome {
   const path = join(tree, file);
   const whole = readFileSync(path, 'utf8');
   if (whole.split(from).length !== 2) return 'NOT PLANTED';
+  if (!passesWithout(tests, tree)) return 'FAILS WITHOUT IT';
   writeFileSync(
     path,
     whole.replace(from, () => to),
   );
   try {
-    const files = tests.flatMap((test) =>
-      test.endsWith('.ts') ? [test] : globSync(`${test}/**/*.test.ts`, { cwd: tree }),
-    );
-    const fast = files.filter((each) => !each.endsWith('.slow.test.ts'));
-    const options = ['--env-file=.env', '--test', '--test-reporter=dot'];
-    const { status } = spawnSync(process.execPath, [...options, ...fast], { cwd: tree, timeout: longest });
-    return status === 0 ? 'NOT NOTICED' : 'noticed';
+    return passes(tests, tree) ? 'NOT NOTICED' : 'noticed';
   } finally {
     writeFileSync(path, whole);
   }
