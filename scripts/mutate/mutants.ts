@@ -76,7 +76,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'the embedded sync job does not say when its kubeconfig expires',
     file: 'src/sync/node/embedded-sync.ts',
-    from: 'expiring: async () => (reading === undefined ? [] : expiringCredentials(reading.kubernetes))',
+    from: 'expiring: async () => (reading === undefined ? [] : expiringCredentials(reading.kubernetes, readFile))',
     to: 'expiring: async () => []',
     tests: ['test/embedded-sync.test.ts'],
   },
