@@ -207,3 +207,21 @@ test('status shows the gateway form', async () => {
   assert.equal(servers.length, mixedCluster.servers.length);
   assert.ok(servers.every(({ local }) => !local));
 });
+
+test('a router that was started with a stored snapshot is not ready before it has tried each server, and verified those that answer', () => {
+  const health = new ServerHealth({ rise: 1, fall: 3 });
+  const ready = (byPeer = false) =>
+    serversCheck({ local: undefined, health }).check({ byPeer }) === undefined;
+  const probe = (id: string, outcome: ProbeOutcome) => {
+    health.probing(id);
+    health.probed(id, outcome);
+  };
+  for (const id of ['a', 'b', 'c']) health.follow(id, true);
+  probe('a', 'ready');
+  probe('b', 'changed');
+  assert.equal(ready(), false);
+  probe('c', 'unreachable');
+  assert.equal(ready(), false, 'b is not what the snapshot says');
+  health.read('b');
+  assert.equal(ready(), true);
+});

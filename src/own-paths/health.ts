@@ -108,10 +108,15 @@ export function serversCheck(options: ServersCheckOptions): HealthCheck {
       const serverId = options.local?.id;
       const missing = serverId === undefined ? undefined : health.whyNot(serverId);
       const refusesPeers = missing !== undefined && missing !== 'served-set';
-      if (serverId !== undefined && health.statusOf(serverId) === 'healthy' && !(byPeer && refusesPeers))
-        return undefined;
       const peersCount = serverId === undefined || !byPeer;
       const reports = health.reports();
+      // What was stored may be of before an upgrade. A peer that asks has tried the other servers itself.
+      const tries = peersCount ? reports : reports.filter(({ id }) => id === serverId);
+      const unconfirmed = tries.filter(({ missing }) => missing !== undefined);
+      if (unconfirmed.length > 0)
+        return `what the stored snapshot says is not confirmed yet: ${unconfirmed.map(({ id, missing }) => `${id} is ${missing}`).join(', ')}`;
+      if (serverId !== undefined && health.statusOf(serverId) === 'healthy' && !(byPeer && refusesPeers))
+        return undefined;
       // One that was started with this router may refuse everything for a while: peers take its place once that is known.
       const isLocalUnheard = reports.some(({ id, isHeard }) => id === serverId && !isHeard);
       if (peersCount && !isLocalUnheard && reports.some(({ status }) => status === 'healthy'))

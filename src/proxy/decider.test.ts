@@ -185,6 +185,12 @@ test('while a server is not read that others may know in its new version, what d
   assert.deepEqual(waits(), [true, false]);
   table = clusterOf('1.35', '1.35', '1.35');
   assert.deepEqual(waits(), [false, false], 'most servers are of the same version, whatever it is');
+  health.connectionLost('a', true);
+  probe('a', 'not-ready');
+  pass(3_000);
+  probe('a', 'changed');
+  assert.deepEqual(waits(), [true, true], 'of two that were upgraded no one alone is the majority');
+  health.read('a');
   table = clusterOf('1.36', '1.35', '1.35');
   health.read('b');
   assert.deepEqual(waits(), [false, false]);
@@ -231,4 +237,25 @@ test('a watch is misplaced from when on requests wait for another version, not w
     assert.equal(isMisplaced('c'), moves, `${time}`);
   }
   assert.equal(isMisplaced('a'), false);
+});
+
+test('nothing is decided by what is stored of a cluster before each of its servers was tried', () => {
+  const { health, probe } = probedHealth();
+  const routingTable = { current: () => base };
+  const settings = resolveOptions({
+    local: undefined,
+    routingTable,
+    transport: recordingTransport(),
+    health,
+  });
+  const decider = createDecider(settings);
+  const requestInfo = parseRequestInfo('GET', pods);
+  const decision = decide(requestInfo, base, { serverId: undefined, reroutedByVerifiedPeer: false });
+  const waits = () => decider.untilVersionSettles({ requestInfo, decision }) > 0;
+  for (const id of ['a', 'b', 'c']) health.follow(id, true);
+  probe('a', 'ready');
+  probe('b', 'ready');
+  assert.equal(waits(), true);
+  probe('c', 'not-ready');
+  assert.equal(waits(), false);
 });

@@ -32,6 +32,8 @@ type DecidedRequest = Pick<AdmittedRequest, 'requestInfo' | 'decision'>;
 
 /** Milliseconds between two looks whether a server has been read that others may know already. */
 const untilReadAgain = 100;
+/** The same, whether each server has been tried, where what is known of one may be of long ago. */
+const untilTried = 20;
 
 export function createDecider(settings: RouterSettings) {
   const { routingTable, isVerifiedPeer, preferredVersion, enabled, health, steadyClock } = settings;
@@ -61,6 +63,7 @@ export function createDecider(settings: RouterSettings) {
   const untilSettled = ({ requestInfo, decision }: DecidedRequest): number => {
     // Its first router has waited already. To wait here would carry it past the change, to a server of the version before.
     if (!enabled || decision.reason === 'AlreadyRerouted') return 0;
+    if (health?.areToBeTried() && requestInfo.isResourceRequest) return untilTried;
     const table = tableOfKnownServers(settings);
     const now = steadyClock();
     const wait = untilVersionSettles(requestInfo, table, { now, preferredVersion });
@@ -69,14 +72,11 @@ export function createDecider(settings: RouterSettings) {
     const notKnown = health.notKnown();
     // Nearly always: nothing is made on the request path, then.
     if (notKnown.size === 0) return 0;
-    for (const id of notKnown.keys()) {
-      // Another router may prefer the version of a server that this one has not read yet.
-      const mayBePreferred = health.is(id, isKnownToOthers) && mayTip(known, id, preferredVersion, now);
-      if (mayBePreferred && dependsOnVersion(requestInfo, table, { now, preferredVersion })) {
-        return untilReadAgain;
-      }
-    }
-    return 0;
+    // Another router may prefer the version of servers that this one has not read yet: of several that were upgraded while it
+    // was down no one alone is the majority.
+    const knownToOthers = new Set([...notKnown.keys()].filter((id) => health.is(id, isKnownToOthers)));
+    const mayChange = knownToOthers.size > 0 && mayTip(known, knownToOthers, preferredVersion, now);
+    return mayChange && dependsOnVersion(requestInfo, table, { now, preferredVersion }) ? untilReadAgain : 0;
   };
 
   /**

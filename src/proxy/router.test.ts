@@ -260,3 +260,26 @@ test('a client whose connection takes no response at all, not even a 500, does n
   await app.request('https://router.example/api/v1/pods');
   assert.match(await told.promise, /could not be given to its client/);
 });
+
+test('a request that waits for another version waits no longer than its client', async (context) => {
+  const transport = recordingTransport(({ destination }) => Response.json({ answeredBy: destination.id }));
+  const { app } = await testApp({
+    snapshot: clusterThatChangesAt(5_000),
+    receivedAt: start,
+    transport,
+    steadyClock: () => Date.now(),
+  });
+  context.mock.timers.enable({ apis: ['Date', 'setTimeout'], now: start + 4_000 });
+  const client = new AbortController();
+  let isOver = false;
+  const asked = Promise.resolve(app.request(`https://router${autoscalers}`, { signal: client.signal }));
+  void asked.finally(() => {
+    isOver = true;
+  });
+  await settle();
+  assert.equal(isOver, false);
+  client.abort();
+  await settle();
+  assert.equal(isOver, true);
+  await asked;
+});

@@ -11,6 +11,7 @@ import type { AdmittedRequest, Router, Send } from '../request/router.ts';
 import { type Outcome, ownResponse, type ResponseToSend } from '../request/transport.ts';
 import type { Caller } from '../request/user-info.ts';
 import type { Logger } from '../runtime/logger.ts';
+import { systemClock } from '../runtime/time.ts';
 import { createDecider } from './decider.ts';
 import { createDelivery } from './delivery.ts';
 import { forward, provesNothing } from './forward.ts';
@@ -82,7 +83,7 @@ interface SettlingRouter extends Router {
 }
 
 export function createRouter(settings: RouterSettings): SettlingRouter {
-  const { authenticators, pseudonym, monotonicClock, logger, observers, gate, random, retryBudget } =
+  const { authenticators, pseudonym, monotonicClock, logger, observers, gate, random, retryBudget, health } =
     settings;
   const readRequest = rememberingRequests();
   const decider = createDecider(settings);
@@ -132,12 +133,17 @@ export function createRouter(settings: RouterSettings): SettlingRouter {
   async function settled(request: AdmittedRequest): Promise<AdmittedRequest> {
     const wait = decider.untilVersionSettles(request);
     if (wait === 0 && !decider.isUnconfirmed(request)) return request;
-    for (let left = wait; left > 0; left = decider.untilVersionSettles(request)) await sleep(left);
+    const { inbound, requestInfo, caller } = request;
+    // Nobody waits for a client that has left; a transport sends nothing for one.
+    const { signal } = inbound;
+    const isForTrial = health?.areToBeTried();
+    for (let left = wait; left > 0 && !signal.aborted; left = decider.untilVersionSettles(request))
+      await systemClock.sleep(left, signal);
     // Servers that become several versions are asked at once; who cannot ask them responds with 503.
     for (let asked = 0; asked < confirmedSoon && decider.isUnconfirmed(request); asked++)
-      await sleep(untilAskedAgain);
-    const { inbound, requestInfo, caller } = request;
-    if (requestInfo.verb === 'watch') await sleep(random() * watchesOpenedOver);
+      await systemClock.sleep(untilAskedAgain, signal);
+    if (requestInfo.verb === 'watch' && !isForTrial)
+      await systemClock.sleep(random() * watchesOpenedOver, signal);
     return { ...request, decision: decider.decide(inbound, requestInfo, caller) };
   }
 
@@ -153,8 +159,6 @@ export function createRouter(settings: RouterSettings): SettlingRouter {
     deliver: gate === undefined ? deliver : (request, send) => gate.pass(request, send, deliver),
   };
 }
-
-const sleep = (milliseconds: number) => new Promise<void>((resolve) => setTimeout(resolve, milliseconds));
 
 /** Without Retry-After: a repeated request would loop again. */
 function loopDetected(): Response {

@@ -67,24 +67,24 @@ export function comingPreference(
 }
 
 /**
- * Whether another version may be preferred once it is known which one this server has now: every other server may be as the
- * snapshot says. Pure.
+ * Whether another version may be preferred once it is known which ones these servers have now: every other server may be as
+ * the snapshot says. Pure.
  */
 export function mayTip(
   table: Pick<RoutingTable, 'comparison' | 'servers'>,
-  id: string,
+  ids: ReadonlySet<string>,
   version: PreferredVersion = defaultPreferredVersion,
   now = Number.POSITIVE_INFINITY,
 ): boolean {
   if (version === 'local') return false;
   if (version !== 'majority') return true;
-  const others = table.servers.filter((server) => server.id !== id);
+  const others = table.servers.filter(({ id }) => !ids.has(id));
   const counts = new Map<string | undefined, number>();
   for (const { minor } of others) counts.set(minor, (counts.get(minor) ?? 0) + 1);
   const preferred = preferredMinor(table, version, now) ?? others[0]?.minor;
   const most = counts.get(preferred) ?? 0;
   counts.delete(preferred);
-  return Math.max(0, ...counts.values()) + 1 >= most;
+  return Math.max(0, ...counts.values()) + ids.size >= most;
 }
 
 /** The same table, whose documents speak for the version that responds. */

@@ -185,3 +185,30 @@ test('nothing is probed after the end', async (context) => {
   await clock.advance(10 * interval);
   assert.equal(times().length, 1);
 });
+
+test('a doubt that comes while the server is being asked is not answered by that: it is asked again soon', async (context) => {
+  const clock = manualClock();
+  const health = new ServerHealth({ rise: 2, fall: 3, monotonic: clock.monotonic });
+  const asked: { readonly at: number; answer(): void }[] = [];
+  const monitor = new HealthMonitor({
+    health,
+    interval,
+    clock,
+    probe: () =>
+      new Promise((resolve) => asked.push({ at: clock.monotonic(), answer: () => resolve('ready') })),
+  });
+  context.after(() => monitor.stop());
+  monitor.follow([server('a')]);
+  asked[0]?.answer();
+  await clock.advance(hasty);
+  asked[1]?.answer();
+  await clock.advance(interval);
+  await clock.advance(10);
+  health.notResponded('a');
+  asked[2]?.answer();
+  await clock.advance(hasty);
+  assert.deepEqual(
+    asked.map(({ at }) => at),
+    [0, hasty, hasty + interval, 2 * hasty + interval],
+  );
+});

@@ -43,8 +43,9 @@ export class HealthMonitor {
   /**
    * Follows exactly these servers from now on. One whose address or name has changed is another server, of which nothing is
    * known.
+   * @param isStored what is known of them is of an earlier run
    */
-  follow(destinations: readonly Destination[]): void {
+  follow(destinations: readonly Destination[], isStored = false): void {
     const wanted = new Map(destinations.map((destination) => [destination.id, destination]));
     for (const [id, { destination }] of this.#followed) {
       const next = wanted.get(id);
@@ -52,7 +53,7 @@ export class HealthMonitor {
       else this.#unfollow(id);
     }
     for (const [id, destination] of wanted) {
-      this.#options.health.follow(id);
+      this.#options.health.follow(id, isStored);
       const followed = { destination, ending: new AbortController(), pause: new AbortController() };
       this.#followed.set(id, followed);
       void this.#watch(followed);

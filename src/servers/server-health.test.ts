@@ -128,3 +128,78 @@ test('a server that is followed anew is unknown again', () => {
   assert.equal(health.report('a')?.status, 'unknown');
   assert.equal(health.report('a')?.isHeard, false);
 });
+
+test('what is stored of a server holds once a probe has verified it, and a server that cannot be reached has been tried', () => {
+  let now = 0;
+  const health = new ServerHealth({ rise: 1, fall: 3, monotonic: () => now });
+  const missing = (id: string) => health.report(id)?.missing;
+  for (const id of ['same', 'upgraded', 'gone']) {
+    health.follow(id, true);
+    health.probing(id);
+    assert.equal(missing(id), 'untried');
+    assert.notEqual(health.settled(id), undefined, 'nothing goes there before');
+  }
+  assert.equal(health.areToBeTried(), true);
+  now = 10;
+  health.probed('same', 'ready');
+  assert.equal(health.mayBeAsked('same'), 'first');
+  health.probed('upgraded', 'changed');
+  assert.equal(missing('upgraded'), 'unverified');
+  assert.equal(health.mayBeAsked('upgraded'), 'not');
+  health.connectionLost('gone', true);
+  health.probed('gone', 'unreachable');
+  assert.deepEqual([missing('same'), missing('gone')], [undefined, undefined]);
+  assert.equal(health.mayBeAsked('gone'), 'not', 'it may come up as another version');
+  assert.equal(health.areToBeTried(), false);
+  health.read('upgraded');
+  assert.equal(missing('upgraded'), undefined);
+  health.follow('unread', true);
+  health.probing('unread');
+  health.probed('unread', 'changed');
+  now += 60_000;
+  assert.equal(missing('unread'), undefined, 'the sync job may be down');
+});
+
+test('a process that stood still knows nothing before it has asked again, by either clock', () => {
+  let now = 0;
+  let date = Date.UTC(2026, 0, 31);
+  const health = new ServerHealth({ rise: 1, fall: 3, monotonic: () => now, wall: () => date });
+  const doubted: string[] = [];
+  const stood: number[] = [];
+  health.observe({ doubted: (id) => doubted.push(id), stoodStill: (each) => stood.push(each) });
+  health.follow('a');
+  health.probing('a');
+  health.probed('a', 'ready');
+  const pass = (monotonic: number, wall = monotonic) => {
+    now += monotonic;
+    date += wall;
+    health.look();
+  };
+  pass(60_000);
+  assert.deepEqual(stood, [], 'nobody has looked before');
+  for (let time = 0; time < 20; time++) pass(900);
+  pass(0, -3_600_000);
+  assert.deepEqual([stood, health.areToBeTried()], [[], false], 'a clock that is set back is no time');
+  health.probing('a');
+  for (const [monotonic, wall] of [
+    [1_000, 1_000],
+    [10, 30_000],
+  ] as const) {
+    pass(monotonic, wall);
+    assert.equal(health.areToBeTried(), true);
+    health.probed('a', 'ready');
+    assert.equal(health.areToBeTried(), true, 'it was asked before');
+    health.probing('a');
+    health.probed('a', 'ready');
+    assert.deepEqual([health.areToBeTried(), health.mayBeAsked('a')], [false, 'first']);
+    now += 1;
+    health.probing('a');
+  }
+  assert.deepEqual(
+    [stood, doubted],
+    [
+      [1_000, 30_000],
+      ['a', 'a'],
+    ],
+  );
+});

@@ -3,23 +3,35 @@ import {
   afterChangeOfHands,
   afterLostConnection,
   afterReading,
+  type ConfirmationMissing,
+  confirmationMissing,
   type HealthSignal,
   type HealthStatus,
   type HealthThresholds,
   healthAfterResponse,
   initialHealth,
+  isUntried,
   missingFor,
   missingKnowledge,
   nextHealth,
   type ProbeOutcome,
   type ServerState,
   type UnhealthyCause,
+  untried,
   whileProbed,
 } from './server-state.ts';
 
 export interface ServerHealthOptions extends HealthThresholds {
   readonly monotonic?: () => number;
+  /** Milliseconds since the epoch, for `look`. Default `Date.now`. */
+  readonly wall?: () => number;
 }
+
+/**
+ * From so many milliseconds between two looks on, this process stood still. Less than other routers wait before they change the
+ * version (`versionSettlesFor`).
+ */
+const standStill = 1_000;
 
 export interface ServerHealthReport {
   readonly id: string;
@@ -28,6 +40,8 @@ export interface ServerHealthReport {
   readonly forMilliseconds: number;
   /** Whether a probe of it has ended. */
   readonly isHeard: boolean;
+  /** Left out: what is known of it is of this process, or of who reads the cluster meanwhile. */
+  readonly missing?: ConfirmationMissing | undefined;
 }
 
 /**
@@ -53,6 +67,8 @@ export interface HealthObserver {
   lost?(id: string): void;
   /** A request gives reason to look at the server at once: no connection, or no response on one. */
   doubted?(id: string): void;
+  /** This process stood still for so many milliseconds: no server is known before it has been probed. */
+  stoodStill?(milliseconds: number): void;
 }
 
 export class ServerHealth {
@@ -64,6 +80,8 @@ export class ServerHealth {
   /** As `notKnown` gave it last, and until when it holds; `undefined`: it is to be worked out. */
   #notKnown: ReadonlyMap<string, MissingKnowledge> = new Map();
   #notKnownUntil: number | undefined = Number.POSITIVE_INFINITY;
+  readonly #untried = new Set<string>();
+  #lookedAt: { readonly now: number; readonly date: number } | undefined;
   readonly #options: ServerHealthOptions;
   readonly #monotonic: () => number;
 
@@ -79,12 +97,43 @@ export class ServerHealth {
     };
   }
 
-  follow(id: string): void {
-    this.#set(id, undefined, initialHealth(this.#monotonic()));
+  /** @param isStored what is known of it is of an earlier run: nothing holds before a probe has verified it */
+  follow(id: string, isStored = false): void {
+    const now = this.#monotonic();
+    const initial = initialHealth(now);
+    this.#set(id, undefined, isStored ? untried(initial, now) : initial);
+  }
+
+  /**
+   * To be called again and again while the process runs, and before a request is decided: time that has passed in between
+   * without a call is time in which this process stood still (a signal, a suspended machine, a starved loop), and what
+   * it knew of servers may be of long ago.
+   */
+  look(): void {
+    const { wall = Date.now } = this.#options;
+    const [now, date] = [this.#monotonic(), wall()];
+    const last = this.#lookedAt;
+    this.#lookedAt = { now, date };
+    // CLOCK_MONOTONIC stands still while the machine is suspended; a wall clock may be set.
+    const stood = last === undefined ? 0 : Math.max(now - last.now, date - last.date);
+    if (stood < standStill) return;
+    for (const observer of this.#observers) observer.stoodStill?.(stood);
+    for (const id of this.#states.keys()) {
+      this.#change(id, untried);
+      this.#doubt(id);
+    }
+  }
+
+  /** Whether a probe of a server has to end before anything is decided by what is known of it. */
+  areToBeTried(): boolean {
+    // A timer looks while requests rest; without one nobody could tell rest from a stand-still.
+    if (this.#lookedAt !== undefined) this.look();
+    return this.#untried.size > 0;
   }
 
   unfollow(id: string): void {
     this.#states.delete(id);
+    this.#untried.delete(id);
     this.#notKnownUntil = undefined;
     this.#probed.delete(id);
     this.#endWaiting(id);
@@ -124,7 +173,7 @@ export class ServerHealth {
    * Neither proves an outage: it only makes the next probe come at once.
    */
   notResponded(id: string): void {
-    this.#change(id, (state) => (state.suspected === true ? state : { ...state, suspected: true }));
+    this.#change(id, (state, suspectedAt) => ({ ...state, suspectedAt }));
     this.#doubt(id);
   }
 
@@ -221,8 +270,10 @@ export class ServerHealth {
     const state = this.#states.get(id);
     if (state === undefined) return undefined;
     const { status, cause, since, isHeard = false } = state;
-    const forMilliseconds = Math.max(0, this.#monotonic() - since);
-    return { id, status, cause, forMilliseconds, isHeard };
+    const now = this.#monotonic();
+    const missing = confirmationMissing(state, now);
+    const forMilliseconds = Math.max(0, now - since);
+    return { id, status, cause, forMilliseconds, isHeard, ...(missing && { missing }) };
   }
 
   reports(): readonly ServerHealthReport[] {
@@ -247,6 +298,9 @@ export class ServerHealth {
     if (before?.lost !== state.lost) this.#notKnownUntil = undefined;
     if (before?.isVerified !== state.isVerified) this.#notKnown = new Map(this.#notKnown);
     this.#states.set(id, state);
+    if (before?.unconfirmed === state.unconfirmed) return;
+    if (isUntried(state)) this.#untried.add(id);
+    else this.#untried.delete(id);
   }
 
   #endWaiting(id: string): void {

@@ -120,7 +120,7 @@ describe('a server whose connection was refused or broke', () => {
   });
 
   test('is not back when it refuses /readyz that it has shown before, for its RBAC rules are not read yet', () => {
-    for (const doubted of [lost, { ...healthy, suspected: true }]) {
+    for (const doubted of [lost, { ...healthy, suspectedAt: 15 }]) {
       const refusing = probed(doubted, 'alive');
       assert.equal(missingKnowledge(refusing, 21), 'readiness');
       assert.equal(probed(refusing, 'ready', 30).lost, undefined);
@@ -241,7 +241,7 @@ describe('a server whose connection was refused or broke', () => {
   });
 
   test('is noticed too when it says GOAWAY, or does not respond, and then that it is not ready', () => {
-    const suspected: ServerState = { ...healthy, suspected: true };
+    const suspected: ServerState = { ...healthy, suspectedAt: 15 };
     assert.equal(missingKnowledge(probed(suspected, 'not-ready'), 20), 'readiness');
     assert.equal(probed(suspected, 'ready').lost, undefined);
     assert.equal(probed(healthy, 'not-ready').lost, undefined, 'nothing has broken off');

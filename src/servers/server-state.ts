@@ -47,6 +47,17 @@ interface LostConnection {
   readonly missing?: MissingKnowledge | undefined;
 }
 
+/**
+ * `untried`: no probe that began since has ended. `unverified`: it has responded, and says something else of itself than the
+ * snapshot: until that says so, too.
+ */
+export type ConfirmationMissing = 'untried' | 'unverified';
+
+interface Unconfirmed {
+  readonly kind: ConfirmationMissing;
+  readonly since: number;
+}
+
 /** What is known of one server. Immutable; times are milliseconds of a clock that only rises. */
 export interface ServerState {
   readonly status: HealthStatus;
@@ -62,8 +73,12 @@ export interface ServerState {
   readonly hasShownReadiness?: boolean | undefined;
   /** It has once said of itself what the snapshot says of it. Until then it is asked with each probe. */
   readonly isVerified?: boolean | undefined;
-  /** A request gave reason to probe it (no response, a GOAWAY), and no probe has ended since. */
-  readonly suspected?: boolean | undefined;
+  /** When a request last gave reason to probe it (no response, a GOAWAY); no probe that began since has ended. */
+  readonly suspectedAt?: number | undefined;
+  /** When the last probe began. */
+  readonly askedAt?: number | undefined;
+  /** What is said of it is from before this process could know: of an earlier run, or of before it stood still. */
+  readonly unconfirmed?: Unconfirmed | undefined;
   readonly isHeard?: boolean;
 }
 
@@ -79,15 +94,58 @@ export function initialHealth(now: number): ServerState {
 }
 
 /**
+ * Nothing is known of it before a probe that begins from now on has said what it is: requests wait for that. Other routers may
+ * know for long what it is, and go by it.
+ */
+export function untried(state: ServerState, now: number): ServerState {
+  const { since = now, missing } = state.lost ?? {};
+  const lost: LostConnection = {
+    ...state.lost,
+    since,
+    at: now,
+    probing: false,
+    notReadyAt: Number.NEGATIVE_INFINITY,
+    missing,
+  };
+  return { ...state, lost, isVerified: undefined, unconfirmed: { kind: 'untried', since: now } };
+}
+
+/** What is missing of an unconfirmed server; nobody waits for one for longer than for one that starts. */
+export function confirmationMissing(
+  { unconfirmed }: ServerState,
+  now: number,
+): ConfirmationMissing | undefined {
+  return unconfirmed !== undefined && now - unconfirmed.since < startDuration ? unconfirmed.kind : undefined;
+}
+
+export function isUntried({ unconfirmed }: ServerState): boolean {
+  return unconfirmed?.kind === 'untried';
+}
+
+/** An answer to what was asked before says nothing of it. One that cannot be reached has been tried. */
+function confirmedBy(state: ServerState, outcome: HealthSignal): Unconfirmed | undefined {
+  const { unconfirmed, askedAt } = state;
+  const isAnswer =
+    outcome !== 'not-connected' &&
+    unconfirmed !== undefined &&
+    askedAt !== undefined &&
+    askedAt >= unconfirmed.since;
+  if (!isAnswer) return unconfirmed;
+  return outcome === 'changed' ? { ...unconfirmed, kind: 'unverified' } : undefined;
+}
+
+/**
  * Rows of equal signals decide (HAProxy's `rise` and `fall`), so that a server that flaps stays what it was, and no history
  * keeps one down that has passed `rise` probes in a row.
  */
 export function nextHealth(
-  state: ServerState,
+  before: ServerState,
   signal: HealthSignal,
   thresholds: HealthThresholds,
   now: number,
 ): ServerState {
+  const state =
+    before.unconfirmed === undefined ? before : { ...before, unconfirmed: confirmedBy(before, signal) };
   const heard = isBeforeItsRoles(state, signal, now) ? 'not-ready' : signal;
   if (heard === 'changed') {
     // The first word of all: what the snapshot says may be from long before this router was started.
@@ -101,13 +159,14 @@ export function nextHealth(
     // However long it was away: from now on the snapshot has a minute to say what it is.
     const at = before.missing === 'served-set' ? before.at : now;
     const lost: LostConnection = before.probing ? { ...before, at, missing: 'served-set' } : before;
-    return afterSuccess({ ...state, lost, suspected: undefined, hasShownReadiness: true }, thresholds, now);
+    const known = { ...state, lost, suspectedAt: doubtLeft(state), hasShownReadiness: true };
+    return afterSuccess(known, thresholds, now);
   }
   if (heard === 'alive' || heard === 'refusing') {
     // A server that this router may not ask (a gateway without a pair, servers without anonymous callers) never says of itself
     // what it serves: the snapshot does.
     const isUnread = state.lost?.missing === 'served-set';
-    const better = isUnread ? { ...state, suspected: undefined } : withoutDoubt(state);
+    const better = isUnread ? { ...state, suspectedAt: doubtLeft(state) } : withoutDoubt(state);
     return afterSuccess(better, thresholds, now);
   }
   if (heard === 'ready') {
@@ -135,7 +194,7 @@ function isBeforeItsRoles(state: ServerState, signal: HealthSignal, now: number)
   return (
     (signal === 'alive' || signal === 'refusing') &&
     state.hasShownReadiness === true &&
-    (state.suspected === true || isLostLately(state, now))
+    (isAskedForDoubt(state) || isLostLately(state, now))
   );
 }
 
@@ -170,19 +229,31 @@ export function afterChangeOfHands(state: ServerState, now: number): ServerState
 }
 
 export function afterReading(state: ServerState): ServerState {
-  return state.lost?.missing === 'served-set' ? { ...state, lost: undefined, isVerified: true } : state;
+  if (state.lost?.missing !== 'served-set') return state;
+  return { ...state, lost: undefined, unconfirmed: undefined, isVerified: true };
 }
 
 export function whileProbed(state: ServerState, now: number): ServerState {
   const { lost } = state;
-  return lost === undefined ? state : { ...state, lost: { ...lost, probing: true, askedAt: now } };
+  const asked = { ...state, askedAt: now };
+  return lost === undefined ? asked : { ...asked, lost: { ...lost, probing: true, askedAt: now } };
 }
 
 /** What a probe has found that began before the connection was lost is said of the process of before. */
 function withoutDoubt(state: ServerState): ServerState {
-  if (state.lost === undefined && state.suspected !== true) return state;
+  if (state.lost === undefined && state.suspectedAt === undefined) return state;
   const lost = state.lost?.probing === false ? state.lost : undefined;
-  return { ...state, lost, suspected: undefined };
+  return { ...state, lost, suspectedAt: doubtLeft(state) };
+}
+
+/** Whether the probe that has ended was asked because of the doubt, or later than it. */
+function isAskedForDoubt({ suspectedAt, askedAt = Number.NEGATIVE_INFINITY }: ServerState): boolean {
+  return suspectedAt !== undefined && suspectedAt <= askedAt;
+}
+
+/** A doubt that came while a server was being asked is not answered by that. */
+function doubtLeft(state: ServerState): number | undefined {
+  return isAskedForDoubt(state) ? undefined : state.suspectedAt;
 }
 
 function afterFailedProbe(
@@ -192,13 +263,13 @@ function afterFailedProbe(
   now: number,
 ): ServerState {
   // Who broke off and then says that it is not ready was restarted in the meantime.
-  const isRestarted = (state.suspected === true && heard === 'not-ready') || signal === 'refusing';
+  const isRestarted = (isAskedForDoubt(state) && heard === 'not-ready') || signal === 'refusing';
   const lost: LostConnection | undefined =
     state.lost ?? (isRestarted ? { since: now, at: now, probing: true } : undefined);
   const isFound = lost?.missing !== undefined || lost?.probing === true || heard === 'unreachable';
   return {
     ...state,
-    suspected: undefined,
+    suspectedAt: doubtLeft(state),
     // It ends, or has just been started: once it is ready, it may be of another version.
     isVerified: heard === 'not-ready' ? undefined : state.isVerified,
     lost: lost && {
@@ -317,6 +388,7 @@ export function healthAfterResponse(state: ServerState): ServerState {
 export function isInDoubt(state: ServerState, _now: number, { rise }: HealthThresholds): boolean {
   return (
     state.lost !== undefined ||
+    state.suspectedAt !== undefined ||
     state.status === 'unhealthy' ||
     state.failures > 0 ||
     state.missedConnections > 0 ||

@@ -20,6 +20,9 @@ interface FollowedServersOptions extends OutboundOptions, Pick<ProbeOptions, 'tr
   readonly onChanged: () => void;
 }
 
+/** Milliseconds between two looks whether this process stood still. */
+const lookEvery = 250;
+
 export function followServers(options: FollowedServersOptions) {
   const { config, local, endConnections, onChanged, logger } = options;
   const health = new ServerHealth(config);
@@ -71,6 +74,7 @@ export function followServers(options: FollowedServersOptions) {
   });
   let destinations: ReadonlyMap<string, Destination> = new Map();
   let current: RoutingTable | undefined;
+  let isStored = true;
   const words = new Map<string, ServerWord>();
   health.observe({
     changed({ id, to, cause }) {
@@ -81,6 +85,12 @@ export function followServers(options: FollowedServersOptions) {
       const text =
         'A connection to an API server was lost: it gets no requests until its /readyz says that it is ready';
       logger.info({ server: id }, text);
+    },
+    stoodStill(milliseconds) {
+      confirmedAt.clear();
+      confirmedByOrigin.clear();
+      const text = 'This process stood still: every API server is asked what it is before it gets requests';
+      logger.warn({ milliseconds: Math.round(milliseconds) }, text);
     },
   });
   const changed = connectionCloser(health, (id, how) => {
@@ -93,8 +103,13 @@ export function followServers(options: FollowedServersOptions) {
       if (destination.origin === origin) tell(destination.id);
     }
   };
+  const watch = setInterval(() => health.look(), lookEvery).unref();
   return {
     health,
+    /** What is followed from now on is not of an earlier run. */
+    restored(): void {
+      isStored = false;
+    },
     /** By `steadyNow`. */
     serverConfirmedAt(id: string, origin: string | undefined): number | undefined {
       const askedAt =
@@ -116,7 +131,7 @@ export function followServers(options: FollowedServersOptions) {
         ...peers.flatMap((server) => peerDestination(server) ?? []),
       ];
       destinations = new Map(followed.map((destination) => [destination.id, destination]));
-      monitor.follow(followed);
+      monitor.follow(followed, isStored && table !== undefined);
       const origins = new Set(followed.map(({ origin }) => origin));
       confirmedByOrigin = new Map([...confirmedByOrigin].filter(([origin]) => origins.has(origin)));
       if (isUrgent() && before?.comparison === undefined) monitor.hurry();
@@ -124,7 +139,7 @@ export function followServers(options: FollowedServersOptions) {
         const wasUnread = before?.snapshot.servers.some(
           (server) => server.id === id && server.unread === true,
         );
-        if (unread === true && wasUnread !== true) health.changedHands(id);
+        if (unread === true && wasUnread !== true && !isStored) health.changedHands(id);
         // What it says of itself goes first, where this router may ask it.
         if (unread !== true && wasUnread === true && !words.has(id)) health.read(id);
       }
@@ -138,7 +153,10 @@ export function followServers(options: FollowedServersOptions) {
     brokenOff: (origin: string) => forEachAt(origin, (id) => health.notResponded(id)),
     /** It closed a connection without GOAWAY, or sends nothing on it any more: it gets no requests until its /readyz reports ready. */
     connectionLost: (origin: string) => forEachAt(origin, (id) => health.connectionLost(id)),
-    stop: () => monitor.stop(),
+    stop(): void {
+      clearInterval(watch);
+      monitor.stop();
+    },
   };
 }
 

@@ -329,6 +329,7 @@ async function start(
     logger,
   });
   await receiver.restore();
+  servers?.restored();
   // The local server is known from the start.
   if (receiver.current() === undefined) servers?.follow(undefined);
   const endpoints = adminEndpoints(routerOptions);
