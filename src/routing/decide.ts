@@ -12,7 +12,12 @@ import {
   describeReachable,
   describeServers,
 } from './decision-trace.ts';
-import { comingPreference, decideByVersion, serversByPreference } from './preferred-version.ts';
+import {
+  comingPreference,
+  decideByVersion,
+  preferredMinor,
+  serversByPreference,
+} from './preferred-version.ts';
 
 const none = [] as const;
 const notAResourceRequest = localDecision('NotAResourceRequest');
@@ -174,6 +179,11 @@ function decideOtherPath(
     if (table === undefined) return unavailableWithoutSnapshot;
     // To pass it on would be its second hop.
     if (context.reroutedByVerifiedPeer) return reroutedToGateway;
+    // Whoever asks for /version, or for the keys of the issuer, twice is not told of two clusters.
+    const preferred = preferredMinor(table, context.preferredVersion, context.now);
+    const byVersion = preferred === undefined ? [] : table.everyServer.byPreference(preferred);
+    const decision = decideByVersion(byVersion, table, context, 'NotAResourceRequest');
+    if (decision !== undefined) return { ...decision, reason: 'NotAResourceRequest' };
   } else if (context.reroutedByVerifiedPeer) {
     // So the peer's router is told when this one's server is down, and asks another.
     return alreadyRerouted;

@@ -479,6 +479,21 @@ describe('a change of a moment ago', () => {
   });
 });
 
+test('what no resource is comes from one version at a gateway, and from the local server of a sidecar', () => {
+  const table = tableOf(twoOldOneNew);
+  for (const path of ['/version', '/openid/v1/jwks', '/.well-known/openid-configuration', '/', '/version/']) {
+    assert.equal(told(decisionAt(table, undefined, path)), 'peer NotAResourceRequest a,b', path);
+    assert.equal(
+      told(decisionAt(table, undefined, path, { version: 'newest' })),
+      'peer NotAResourceRequest c',
+      path,
+    );
+    assert.equal(told(decisionAt(table, 'c', path)), 'local NotAResourceRequest', path);
+  }
+  const uniform = tableOf({ a: server('1.36'), b: server('1.36') });
+  assert.equal(told(decisionAt(uniform, undefined, '/version')), 'peer NotAResourceRequest a,b');
+});
+
 describe('servers of one program that were started differently', () => {
   const like = (more: Partial<ServerOptions>) => server('1.36', more);
   const [before, after] = ['0c11d5aa', '7fe90b12'];

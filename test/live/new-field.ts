@@ -73,11 +73,13 @@ const alphaAutoscaler: NewField = {
 
 /** By a feature gate alone: servers of one version, of which some were started with it. */
 const gatedDriver: NewField = { ...csiDriver, since: 36.5, flags: [] };
+const gate = '--feature-gates=VolumeLimitScaling=true';
 
 /** A field that tells these versions apart; `undefined` where none is known that does. */
-export function newFieldOf(all: readonly Pick<ApiServerBinary, 'minor'>[]): NewField | undefined {
+export function newFieldOf(all: readonly Pick<ApiServerBinary, 'minor' | 'flags'>[]): NewField | undefined {
   const minors = all.map(({ minor }) => minor);
-  return [autoscaler, csiDriver, gatedDriver, alphaAutoscaler].find(
+  const byGate = all.some(({ flags }) => flags?.includes(gate) === true) ? [gatedDriver] : [];
+  return [autoscaler, csiDriver, ...byGate, alphaAutoscaler].find(
     ({ since }) => Math.max(...minors) >= since && Math.min(...minors) < since,
   );
 }

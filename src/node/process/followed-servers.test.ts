@@ -106,6 +106,7 @@ async function askedServers(
   followed.follow(table);
   for (let turn = 0; turn < 20; turn++) await settle();
   followed.stop();
+  context.mock.timers.reset();
   return { begun, followed, originOf: (id: string) => table.server(id)?.origin };
 }
 
@@ -126,6 +127,12 @@ test('a server that is silent confirms nothing', async (context) => {
 test('a silent server that whoever reads the cluster cannot reach either is not waited for', async (context) => {
   const stale = { b: { stale: true } };
   assert.equal(await confirmation(context, { a: 'responds', b: 'is silent' }, stale), 'confirmed');
+  const unread = { b: { stale: true, unread: true } };
+  assert.equal(
+    await confirmation(context, { a: 'responds', b: 'is silent' }, unread),
+    'not confirmed',
+    'another process holds its Lease',
+  );
 });
 
 test('a server that comes back under another ID was confirmed last by the one at its address, and no other by it', async (context) => {

@@ -116,9 +116,12 @@ export function followServers(options: FollowedServersOptions) {
         confirmedAt.get(id) ?? (origin === undefined ? undefined : confirmedByOrigin.get(origin));
       return askedAt && performance.timeOrigin + askedAt;
     },
-    /** Of a server that neither this router nor who reads the cluster can reach nobody can say more. */
+    /** Of a server that neither this router nor who reads the cluster can reach, and whose Lease no other process holds, nobody says more. */
     confirmedAt(): number | undefined {
-      const isLost = (id: string) => silent.has(id) && current?.server(id)?.stale === true;
+      const isLost = (id: string) => {
+        const server = current?.snapshot.servers.find((each) => each.id === id);
+        return silent.has(id) && server?.stale === true && server.unread !== true;
+      };
       const asked = [...destinations.keys()].filter((id) => !isLost(id)).map((id) => confirmedAt.get(id));
       return asked.includes(undefined) ? undefined : Math.min(...asked.filter((at) => at !== undefined));
     },
