@@ -9,7 +9,7 @@ import { ownPathsPrefix } from './request/own-path-target.ts';
 import { type HandlerEnvironment, type Router, webInbound } from './request/router.ts';
 import { type Outcome, responseOf, sentElsewhere } from './request/transport.ts';
 
-/** What a process shares with its app beyond the options of a library. */
+/** Parts that a process shares with its app beyond the options of a library. */
 export interface AppParts extends RouterParts, OwnAppParts {
   /** For a runtime that carries upgrades past the fetch handler: the same router. Default: one of its own. */
   readonly router?: Router;

@@ -47,7 +47,7 @@ export interface AppOptions extends MiddlewareOptions {
   readonly routingTable: SnapshotSource | (PushTarget & Pick<SnapshotReceiver, 'refusedPush' | 'concerns'>);
 }
 
-/** What a process has to tell on its own paths beyond the options. */
+/** Sources of the own paths that a process has beyond the options. */
 export interface OwnAppParts extends Omit<RouterStatusOptions, keyof AppOptions> {
   /** What `v1/history` and the status page tell of the last hour; one of `observers` as well. Default: nothing. */
   readonly history?: Pick<RouterHistory, 'view'> | undefined;

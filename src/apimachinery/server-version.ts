@@ -73,7 +73,7 @@ export function emulatedVersion({
   return emulated === minorVersion(gitVersion) ? undefined : emulated;
 }
 
-/** What tells versions apart, as snapshots have it of a server. */
+/** Facts that tell versions apart, as snapshots have them of a server. */
 export interface VersionParts {
   /** As `/version` says, for example `v1.26.15`. */
   readonly version?: string | undefined;
@@ -106,7 +106,7 @@ export function compareCountedVersions(left: string | undefined, right: string |
   );
 }
 
-/** Whether both may be one version: what is not known of one of them contradicts nothing. */
+/** True if both may be one version: what is not known of one of them contradicts nothing. */
 export function mayBeOneVersion(left: string | undefined, right: string | undefined): boolean {
   const [one, other] = [parseCountedVersion(left), parseCountedVersion(right)];
   if (one === undefined || other === undefined) return one === other;

@@ -80,7 +80,7 @@ export function createDecider(settings: RouterSettings) {
   };
 
   /**
-   * Whether a write depends on the version, and the last word that servers are as they are known is too old: a router that is
+   * True if a write depends on the version, and the last word that servers are as they are known is too old: a router that is
    * late by so much must not go by it, for others may have changed.
    */
   const isUnconfirmed = ({ requestInfo, decision }: DecidedRequest): boolean => {

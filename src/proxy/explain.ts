@@ -19,7 +19,7 @@ export interface RequestToExplain {
 export interface ExplainContext extends Omit<DecisionContext, 'reroutedByVerifiedPeer' | 'query' | 'trace'> {
   readonly enabled?: boolean | undefined;
   readonly healthOf?: ((id: string) => HealthStatus | undefined) | undefined;
-  /** Whether a request waits until its servers have confirmed what they are (`RoutingTableSource.confirmedAt`). Default: none does. */
+  /** True if a request waits until its servers have confirmed what they are (`RoutingTableSource.confirmedAt`). Default: none does. */
   readonly isUnconfirmed?: ((requestInfo: RequestInfo, decision: Decision) => boolean) | undefined;
 }
 

@@ -130,7 +130,7 @@ interface DeclinedUpgrade {
 }
 
 /**
- * What becomes of a destination's response that declines an upgrade. Of a redirect nothing is followed or passed on
+ * Judges a destination's response that declines an upgrade. Of a redirect nothing is followed or passed on
  * (CVE-2020-8559).
  * @param read reads its whole content, which is short
  */

@@ -68,9 +68,9 @@ export interface MixedVersionProxyOptions {
   readonly observers?: readonly RequestObserver[];
 }
 
-/** What a process shares with its router. A program that uses the library has none of it: each has its default. */
+/** Parts that a process shares with its router. A program that uses the library has none of it: each has its default. */
 export interface RouterParts {
-  /** What is known of the health of servers. Default: only what requests themselves meet. */
+  /** The health of servers, as far as it is known. Default: only what requests themselves meet. */
   readonly health?: ServerHealth | undefined;
   readonly load?: ServerLoad | undefined;
   readonly retryBudget?: RetryBudget | undefined;

@@ -193,7 +193,7 @@ export interface ServerWord {
 }
 
 /**
- * Whether a snapshot says of a server what it says of itself: its minor version, the one that it emulates, and every resource that it serves. Custom
+ * True if a snapshot says of a server the same as the server itself: its minor version, the one that it emulates, and every resource that it serves. Custom
  * resources and those of extension API servers are every server's, and come and go. A server that the snapshot does not
  * have, and what a server does not say, contradicts nothing. Pure.
  */

@@ -125,7 +125,7 @@ function noResponse(code: TransportErrorCode, cause: unknown, mayHaveBeenProcess
   return new TransportError(code, `fetch failed: ${errorMessage(cause)}`, { mayHaveBeenProcessed, cause });
 }
 
-/** What Workers VPC throws before anything is sent (developers.cloudflare.com/workers-vpc/reference/troubleshooting). */
+/** Errors that Workers VPC throws before anything is sent (developers.cloudflare.com/workers-vpc/reference/troubleshooting). */
 const neverConnected = /\b(?:connection_refused|dns_error)\b/;
 /** A limit of the platform on the Worker's own requests. */
 const ownLimit = /too many subrequests/i;

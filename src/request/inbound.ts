@@ -50,7 +50,7 @@ export interface InboundRequest {
   readonly web?: Request | undefined;
   /** Reading it starts the transfer, so it is read at most once. */
   body(): ReadableStream<Uint8Array> | null;
-  /** What `fetch` is to send: `body`, or all of it where it is kept. @throws (rejects) when the client breaks it off */
+  /** The content that `fetch` is to send: `body`, or all of it where it is kept. @throws (rejects) when the client breaks it off */
   contentToSend?(): Promise<InboundContent>;
   /**
    * Keeps what is read of the body from now on, up to a limit, so that it can be sent to another destination. Left out
@@ -188,10 +188,10 @@ export interface Attempt {
   failure: AttemptFailure | undefined;
 }
 
-/** Whether another server was asked after one had failed, and why not. */
+/** True if another server was asked after one had failed, and why not. */
 export type Again =
   | 'again'
-  /** It may have been carried out, or no other server would do better. */
+  /** The request may have been carried out, or no other server would do better. */
   | 'not repeatable'
   /** As many were asked as may be. */
   | 'enough'
@@ -240,7 +240,7 @@ export class RequestRecord {
   /** The response is merged aggregated discovery, which was there (`kept`), or was merged for this request. */
   aggregatedDiscovery: 'kept' | 'merged' | undefined;
   readonly attempts: Attempt[] = [];
-  /** What became of it after a server had failed it; `undefined`: none has. */
+  /** The next step after a server had failed the request; `undefined`: none has. */
   again: Again | undefined;
   /** The code of the client's response; 0: none so far. */
   status = 0;

@@ -33,7 +33,7 @@ export function webHeaders(lines: RawHeaders, original: Headers | undefined): He
 }
 
 /**
- * Whether this runtime's `Headers` hold text, written as UTF-8: workerd's do. By the standard they hold byte strings
+ * True if this runtime's `Headers` hold text, written as UTF-8: workerd's do. By the standard they hold byte strings
  * and throw at what is none (Fetch section 2.2), and a byte string written as text would be encoded twice: a user
  * with an umlaut in the name would arrive as somebody else. Found out with the first such value: workerd warns of it in its log.
  */

@@ -67,7 +67,7 @@ export function comingPreference(
 }
 
 /**
- * Whether another version may be preferred once it is known which ones these servers have now: every other server may be as
+ * True if another version may be preferred once it is known which ones these servers have now: every other server may be as
  * the snapshot says. Pure.
  */
 export function mayTip(

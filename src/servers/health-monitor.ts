@@ -9,7 +9,7 @@ interface HealthMonitorOptions {
   readonly probe: (destination: Destination, signal: AbortSignal) => Promise<ProbeOutcome>;
   /** Milliseconds between two probes of a server that is healthy. */
   readonly interval: number;
-  /** Whether every server is probed as often as one in doubt. Default: none is. */
+  /** True if every server is probed as often as one in doubt. Default: none is. */
   readonly isUrgent?: (() => boolean) | undefined;
   readonly clock: Pick<Clock, 'monotonic' | 'sleep' | 'random'>;
 }

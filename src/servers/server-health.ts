@@ -124,7 +124,7 @@ export class ServerHealth {
     }
   }
 
-  /** Whether a probe of a server has to end before anything is decided by what is known of it. */
+  /** True if a probe of a server has to end before anything is decided by what is known of it. */
   areToBeTried(): boolean {
     // A timer looks while requests rest; without one nobody could tell rest from a stand-still.
     if (this.#lookedAt !== undefined) this.look();

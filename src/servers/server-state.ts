@@ -77,7 +77,7 @@ export interface ServerState {
   readonly suspectedAt?: number | undefined;
   /** When the last probe began. */
   readonly askedAt?: number | undefined;
-  /** What is said of it is from before this process could know: of an earlier run, or of before it stood still. */
+  /** The snapshot's word on the server is from before this process could know: of an earlier run, or of before it stood still. */
   readonly unconfirmed?: Unconfirmed | undefined;
   readonly isHeard?: boolean;
 }
@@ -110,7 +110,7 @@ export function untried(state: ServerState, now: number): ServerState {
   return { ...state, lost, isVerified: undefined, unconfirmed: { kind: 'untried', since: now } };
 }
 
-/** What is missing of an unconfirmed server; nobody waits for one for longer than for one that starts. */
+/** The knowledge that an unconfirmed server lacks; nobody waits for one for longer than for one that starts. */
 export function confirmationMissing(
   { unconfirmed }: ServerState,
   now: number,
@@ -246,7 +246,7 @@ function withoutDoubt(state: ServerState): ServerState {
   return { ...state, lost, suspectedAt: doubtLeft(state) };
 }
 
-/** Whether the probe that has ended was asked because of the doubt, or later than it. */
+/** True if the probe that has ended was asked because of the doubt, or later than it. */
 function isAskedForDoubt({ suspectedAt, askedAt = Number.NEGATIVE_INFINITY }: ServerState): boolean {
   return suspectedAt !== undefined && suspectedAt <= askedAt;
 }

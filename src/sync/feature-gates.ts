@@ -35,7 +35,7 @@ export function createFeatureGateReader() {
 
 export type FeatureGateReader = ReturnType<typeof createFeatureGateReader>;
 
-/** What of the document says which gates are on. */
+/** The lines of the document that say which gates are on. */
 export function gateLinesOf(metrics: string): string {
   return [...metrics.matchAll(gateLine)].map(([line]) => `${line}\n`).join('');
 }

@@ -22,7 +22,7 @@ export interface IdentityLease {
    * address is one. Whoever takes it checks it (`createClusterSource`).
    */
   readonly address: string | undefined;
-  /** It names an address that is not used: its server is there all the same. */
+  /** The Lease names an address that is not used: its server is there all the same. */
   readonly isAddressRefused?: boolean;
   /** Differs for each process, so a change is a restart. Empty: the Lease has no holder. */
   readonly holderIdentity: string;

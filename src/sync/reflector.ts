@@ -50,7 +50,7 @@ export function createReflector<Item>(options: ReflectorOptions<Item>) {
   let failure: string | undefined;
   let failures = 0;
   /**
-   * What a list must not be older than: at first whatever the server's watch cache has, later what was seen. `undefined`: only
+   * The age limit of a list: at first whatever the server's watch cache has, later what was seen. `undefined`: only
    * the newest is good enough, after a 410 or an answer that is of no use (as in client-go's reflector, relistResourceVersion).
    */
   let known: string | undefined = '0';

@@ -184,6 +184,19 @@ test('attack: connections without a request make room, the one that has rested l
   assert.ok(others.every(({ destroyed }) => !destroyed));
 });
 
+test('a connection whose upload is still read after an early response makes no room: the response would be lost', async (context) => {
+  const { port, handled } = await serverOf(context, { limits: { maxConnections: 1 } });
+  const uploading = await rawClient(context, port);
+  uploading.write('POST /upload HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhalf');
+  await eventually(() => handled.length === 1);
+  handled[0]?.respond(new Response('enough', { status: 413 }));
+  await readUntil(uploading, 'enough');
+  const next = await rawClient(context, port);
+  next.write(get('/api/v1/pods'));
+  assert.match(await readToEnd(next), /^HTTP\/1\.1 429 /);
+  assert.equal(uploading.destroyed, false);
+});
+
 test('connections that are no tunnels have a limit of their own, and leave room for tunnels', async (context) => {
   let ended = 0;
   const { port, handled } = await serverOf(context, {

@@ -95,7 +95,7 @@ export class ControlPlane {
     return this.#get(mirrorPodPath(staticPod, own.name), mirrorPod).catch(() => undefined);
   }
 
-  /** Whether the router is on another node, too: what all share stays then. @throws {InstallationRefused} */
+  /** True if the router is on another node, too: what all share stays then. @throws {InstallationRefused} */
   async isOnOtherNodes(): Promise<boolean> {
     const nodes = await this.#get(controlPlaneNodes, nodeList);
     const own = nodes.find((each) => this.#isOwn(each))?.name;

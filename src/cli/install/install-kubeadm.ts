@@ -29,7 +29,7 @@ function leaseOf({ timeout, say }: InstallationSite, controlPlane: ControlPlane)
 }
 
 /**
- * What `install` would change, step by step, as a diff of files and objects; empty when all is there.
+ * The changes of `install`, step by step, as a diff of files and objects; empty when all is there.
  * @throws {InstallationRefused} where `install` would refuse before it changes anything
  */
 export async function dryRunOfInstallation(wish: InstallationWish, site: InstallationSite): Promise<string> {
@@ -71,7 +71,7 @@ function chosen(steps: readonly Step[], { onlyStep, skipStep }: InstallationSite
 
 /**
  * Puts a router beside kube-apiserver, or moves that to its other port and puts the router on the one that clients know.
- * What this run has done is taken back when one of them does not become ready.
+ * The steps of this run are taken back when one of them does not become ready.
  * @throws {InstallationRefused} when nothing has been changed, or everything has been put back
  */
 export async function install(wish: InstallationWish, site: InstallationSite): Promise<void> {
@@ -190,7 +190,7 @@ async function undoLocked(site: InstallationSite): Promise<void> {
   }
 }
 
-/** What a node has in common with others stays until the last one goes. @returns what became of the rights */
+/** Rights that a node shares with others stay until the last one goes. @returns what became of the rights */
 async function takeRights(controlPlane: ControlPlane): Promise<string> {
   try {
     if (await controlPlane.isOnOtherNodes()) return 'stay for other nodes';

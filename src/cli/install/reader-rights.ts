@@ -68,7 +68,7 @@ const roles: readonly Role[] = [
 ];
 
 /**
- * What routers may read, and who may use their paths: of reader.yaml and own-paths.yaml of deploy/kubernetes what an installation
+ * Rights of routers to read, and of callers to their paths: of reader.yaml and own-paths.yaml of deploy/kubernetes what an installation
  * needs, which has neither a ServiceAccount nor a sync job.
  */
 export const routerRights: readonly RightsObject[] = roles.flatMap(

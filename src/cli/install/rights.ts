@@ -6,7 +6,7 @@ import type { TextChange } from './file-change.ts';
 import { InstallationRefused } from './kubeadm-node.ts';
 import { type RightsObject, routerRights } from './reader-rights.ts';
 
-/** What the installer has done to an object: `made` it, or `added` subjects to somebody else's. */
+/** The installer's change of an object: `made` it, or `added` subjects to somebody else's. */
 const annotation = 'mixed-version-proxy/installer';
 
 const presentSchema = v.looseObject({
@@ -78,7 +78,7 @@ function merged(
   };
 }
 
-/** What is left of it; `undefined`: nothing. Pure. */
+/** The rest of the object; `undefined`: nothing is left. Pure. */
 function without(present: Present, object: RightsObject['object']): object | undefined {
   const { [annotation]: done, ...annotations } = present.metadata.annotations ?? {};
   if (done === undefined) return present;

@@ -11,7 +11,7 @@ export async function settleService(controlPlane: ControlPlane, plan: Installati
  * Pods reach the API servers by the Service `default/kubernetes`, which has one port for all of them: the one of the
  * server that ended last (pkg/controlplane/reconcilers/lease.go: RemoveEndpoints resets it, the reconciliation of those
  * that run does not). Until all have moved it has to be the one that clients know: on each node somebody listens there.
- * What cannot be done now is done by the next installation.
+ * The next installation does it where it cannot be done now.
  */
 export async function leadService(controlPlane: ControlPlane, port: number): Promise<void> {
   await controlPlane.setServicePort(port).catch(() => {});

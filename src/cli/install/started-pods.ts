@@ -5,9 +5,9 @@ import { type InstallationSite, waitUntil } from './installation-checks.ts';
 export interface AwaitedPod {
   readonly name: 'kube-apiserver' | 'mixed-version-proxy';
   readonly port: number;
-  /** Whether a mirror is the one of the manifest that has been written. Absent: none has been. */
+  /** True if a mirror is the one of the manifest that has been written. Absent: none has been. */
   readonly isOfManifest?: (mirror: MirrorPod) => boolean;
-  /** Whether another pod answers on the port until the kubelet has ended it. Default: no. */
+  /** True if another pod answers on the port until the kubelet has ended it. Default: no. */
   readonly isReplacing?: boolean;
 }
 

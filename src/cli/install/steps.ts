@@ -13,7 +13,7 @@ export interface Step {
   readonly name: StepName;
   /** Nothing of it is left to be done: it is passed over. */
   isDone(): Promise<boolean>;
-  /** What it changes, for a dry run. */
+  /** The changes of the step, for a dry run. */
   plan(): Promise<readonly TextChange[]>;
   do(): Promise<void>;
   /** Takes back what `do` has done in this run, also where that was cut off. What is not there to be taken back is passed over. */
@@ -78,7 +78,7 @@ export class InstallationRun {
   }
 }
 
-/** What somebody may have written stays as a copy. */
+/** A file that somebody may have written stays as a copy. */
 async function replaceFile(change: FileChange, { node }: InstallationSite, run: Date): Promise<void> {
   if (change.before !== undefined) await node.keep(change.path, change.before, run);
   await node.write(change);

@@ -25,7 +25,7 @@ export function shortVersion(version: string): string {
   return version.length > longestVersion ? `${version.slice(0, longestVersion - 1)}…` : version;
 }
 
-/** What its version does not say of a server: `1.36 emulating 1.35`; empty for nearly every one. */
+/** The part of a server's behaviour that its version does not say: `1.36 emulating 1.35`; empty for nearly every one. */
 export function peculiarityOf({ version, countedAs }: RouterStatus['servers'][number]): string {
   return countedAs == null || countedAs === minorVersion(version ?? undefined) ? '' : countedAs;
 }

@@ -4,7 +4,7 @@ interface Candidate {
   readonly id: string;
   /** Kubernetes version, for example `v1.34.0-alpha.1+6f1a`; `undefined` when unknown. */
   readonly version?: string | undefined;
-  /** What it is counted as (`RoutingServer.minor`). Default: the minor version of `version`. */
+  /** The version that the server is counted as (`RoutingServer.minor`). Default: the minor version of `version`. */
   readonly minor?: string | undefined;
 }
 

@@ -36,7 +36,7 @@ export interface CallerMethods {
   readonly tokenIssuer: TokenIssuer | undefined;
 }
 
-/** What is told of requests; with neither, nothing. */
+/** Where requests are told of; with neither, nowhere. */
 export interface ObserverConfiguration {
   /** A line on the console for each. */
   readonly accessLog: boolean;

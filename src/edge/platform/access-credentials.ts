@@ -22,7 +22,7 @@ const betweenCookies = /;|,(?=\s*[^\s,;="]+\s*=)/;
 
 export function withoutAccessCredentials(headers: RawHeaders): {
   readonly kept: RawHeaders;
-  /** What Access says of the caller. Not verified. */
+  /** Access's word on the caller. Not verified. */
   readonly accessToken: string | undefined;
 } {
   const kept: string[] = [];

@@ -35,7 +35,7 @@ export interface AnalyticsDataset {
 }
 
 export interface DataPoint {
-  /** What the platform samples by, one. */
+  /** One value, by which the platform samples. */
   readonly indexes: readonly [string];
   readonly blobs: readonly string[];
   readonly doubles: readonly number[];

@@ -164,7 +164,7 @@ export interface SharedSnapshotsOptions extends Pick<SnapshotReceiverOptions, 'a
 }
 
 export interface SharedSnapshots {
-  /** What requests are routed by, and snapshots are pushed to. */
+  /** The receiver that requests are routed by, and snapshots are pushed to. */
   readonly receiver: SharingReceiver;
   /** To be called, and waited for, before each request with its method. Never rejects. */
   readonly beforeRequest: (method: string, waitUntil: WaitUntil) => Promise<void> | undefined;

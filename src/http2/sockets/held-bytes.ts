@@ -13,7 +13,7 @@ const partOfRoom = 16;
 /** Beyond this part something is given up, so that there is room for new requests. */
 const heldAtMost = 7 / 8;
 /** Who holds less than this part of what is held does not stand out. */
-const standsOut = 8;
+const standsOutFrom = 8;
 /** Milliseconds without progress after which bytes count as stalled. */
 const stalledAfter = 1_000;
 const reason = 'too many bytes are held for others';
@@ -35,7 +35,8 @@ export interface AccountOwner {
  * that a server or a client does not take, tunnels that stand still. Each connection has an account in it.
  *
  * When the budget runs short, what can be done without goes first. Then the owner who holds most gives up: of bytes that make
- * no progress, and of heads of requests whose response has not begun. What flows is never the reason to end somebody.
+ * no progress, and of heads of requests whose response has not begun. Where nobody stands out, the bytes that have made no
+ * progress for longest go.
  */
 export class MemoryBudget {
   readonly #maximum: number;
@@ -114,71 +115,102 @@ export class MemoryBudget {
       this.#stalled = this.#mark.order;
       this.#mark = { order: this.#order, at: now };
     }
-    while (this.#isExceededByOthers && this.#giveUpOne(({ isVerified }) => !isVerified)) {}
-    while (this.#isExceeded && this.#giveUpOne(() => true)) {}
+    this.#giveUpWhile(
+      () => this.#isExceededByOthers,
+      ({ isVerified }) => !isVerified,
+    );
+    this.#giveUpWhile(
+      () => this.#isExceeded,
+      () => true,
+    );
   }
 
-  #giveUpOne(isMeant: (account: Account) => boolean): boolean {
+  /** Looks at all accounts once, however much has to go: thousands of connections stop the process for no more than that. */
+  #giveUpWhile(isExceeded: () => boolean, isMeant: (account: Account) => boolean): void {
+    if (!isExceeded()) return;
     const accounts = [...this.#accounts].filter(isMeant);
-    const withSpare = accounts.find((account) => account.dropSpare());
-    if (withSpare !== undefined) return true;
-    const most = mostHeld(accounts, this.#stalled);
-    const oldest = oldestOf(accounts);
-    if (most === undefined && oldest === undefined) return false;
-    if (most === undefined || (oldest !== undefined && !this.#standsOut(most, accounts)))
-      oldest?.giveUpOldest();
-    else most.connection.giveUpMost(this.#stalled);
-    return true;
-  }
-
-  /**
-   * Where nobody stands out, what has made no progress for longest is given up. Heads of requests have no such order: while
-   * they are most of what is held, however many clients share in them, no bytes of others go for their sake.
-   */
-  #standsOut({ held }: MostHeld, accounts: readonly Account[]): boolean {
-    if (held >= this.bytes / standsOut) return true;
-    let [inAll, ofRequests] = [0, 0];
-    for (const account of accounts) {
-      inAll += account.bytes;
-      ofRequests += account.ofRequests;
+    for (const account of accounts) while (isExceeded() && account.dropSpare()) {}
+    const owners = ownersOf(accounts, this.#stalled);
+    // Heads of requests have no order of age: while they are most of what is held, however many clients share in them, no
+    // bytes of others go for their sake.
+    const areRequestsMost =
+      sum(accounts, ({ ofRequests }) => ofRequests) > sum(accounts, ({ bytes }) => bytes) / 2;
+    while (isExceeded()) {
+      const most = largestOf(owners);
+      const standsOut = most !== undefined && (areRequestsMost || most.held >= this.bytes / standsOutFrom);
+      // Nobody stands out: what has made no progress for longest.
+      const oldest = standsOut ? undefined : oldestOf(accounts);
+      if (oldest !== undefined) {
+        oldest.giveUpOldest();
+        owners.get(oldest.ownerName)?.look();
+      } else if (most !== undefined) most.giveUp();
+      else return;
     }
-    return ofRequests > inAll / 2;
   }
 }
 
-interface MostHeld {
-  /** Bytes that stand still, of all connections of the owner. */
-  held: number;
-  connection: Account;
+/** All connections of one owner that were looked at. */
+class Owner {
+  readonly accounts: Account[] = [];
+  readonly #stalled: number;
+  /** Bytes that stand still. */
+  held = 0;
+  #most: Account | undefined;
+
+  constructor(stalled: number) {
+    this.#stalled = stalled;
+  }
+
+  look(): void {
+    this.held = 0;
+    let most = 0;
+    for (const account of this.accounts) {
+      const standing = account.standing(this.#stalled);
+      this.held += standing;
+      if (standing <= most) continue;
+      most = standing;
+      this.#most = account;
+    }
+  }
+
+  /** The connection that holds most gives up. */
+  giveUp(): void {
+    this.#most?.giveUpMost(this.#stalled);
+    this.look();
+  }
 }
 
-/** The owner who holds most of what stands still, and the connection of that owner that does. */
-function mostHeld(accounts: readonly Account[], stalled: number): MostHeld | undefined {
-  const byOwner = new Map<string, MostHeld>();
-  let largest: MostHeld | undefined;
+function ownersOf(accounts: readonly Account[], stalled: number): ReadonlyMap<string, Owner> {
+  const owners = new Map<string, Owner>();
   for (const account of accounts) {
-    const held = account.standing(stalled);
-    if (held === 0) continue;
-    const owner = byOwner.get(account.ownerName) ?? { held: 0, connection: account };
-    owner.held += held;
-    if (held > owner.connection.standing(stalled)) owner.connection = account;
-    byOwner.set(account.ownerName, owner);
-    if (largest === undefined || owner.held > largest.held) largest = owner;
+    const owner = owners.get(account.ownerName) ?? new Owner(stalled);
+    owner.accounts.push(account);
+    owners.set(account.ownerName, owner);
   }
+  for (const owner of owners.values()) owner.look();
+  return owners;
+}
+
+function largestOf(owners: ReadonlyMap<string, Owner>): Owner | undefined {
+  let largest: Owner | undefined;
+  for (const owner of owners.values()) if (owner.held > (largest?.held ?? 0)) largest = owner;
   return largest;
 }
 
+function sum(accounts: readonly Account[], of: (account: Account) => number): number {
+  return accounts.reduce((total, account) => total + of(account), 0);
+}
+
 function oldestOf(accounts: readonly Account[]): Account | undefined {
-  let oldest: Account | undefined;
+  let [oldest, lowest] = [undefined as Account | undefined, Number.POSITIVE_INFINITY];
   for (const account of accounts) {
-    if (account.oldest !== undefined && account.oldest < (oldest?.oldest ?? Number.POSITIVE_INFINITY)) {
-      oldest = account;
-    }
+    const order = account.oldest ?? Number.POSITIVE_INFINITY;
+    if (order < lowest) [oldest, lowest] = [account, order];
   }
   return oldest;
 }
 
-/** What is held for one connection. */
+/** The bytes that are held for one connection. */
 export class Account implements HeldBytes {
   readonly #budget: MemoryBudget;
   readonly #owner: AccountOwner;

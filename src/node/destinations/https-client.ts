@@ -219,7 +219,7 @@ export class HttpsClient {
   }
 }
 
-/** What an {@link HttpsClient} does, for those who are given a way to open one. */
+/** The methods of an {@link HttpsClient}, for those who are given a way to open one. */
 export type ServerClient = Pick<HttpsClient, 'ask' | 'open' | 'servingNames' | 'retire' | 'close'>;
 
 /** @param connectTimeout as of {@link HttpsClient} */

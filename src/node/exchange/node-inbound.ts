@@ -188,7 +188,7 @@ export abstract class NodeInboundRequest implements InboundRequest, Expiring {
     this.onFinished(() => deadlines.remove(this, place));
   }
 
-  /** Whether the request has a limit of time already. */
+  /** True if the request has a limit of time already. */
   protected get isLimited(): boolean {
     return this.#deadline !== undefined;
   }

@@ -1,7 +1,7 @@
 /** Milliseconds that a stop is told for. Longer than the usual 15 to 60 s between two scrapes of one Prometheus. */
 const span = 60_000;
 
-/** What is kept is the longest stop of each of these parts of the span, milliseconds. */
+/** Milliseconds of one part of the span; of each part the longest stop is kept. */
 const part = 5_000;
 
 /**

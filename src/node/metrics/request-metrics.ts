@@ -176,7 +176,7 @@ function removeGone(families: RequestFamilies, table: RoutingTable): void {
 
 type ResourceLabels = Pick<RequestLabels, 'group' | 'version' | 'resource'>;
 
-/** Whether a request that is made now can have these labels: a resource of the snapshot, none, or an unknown one. */
+/** True if a request that is made now can have these labels: a resource of the snapshot, none, or an unknown one. */
 function isKnownResource({ group, version, resource }: ResourceLabels, table: RoutingTable): boolean {
   if (version === '' || version === otherLabel) return true;
   if (table.resource(group, version, resource) !== undefined) return true;

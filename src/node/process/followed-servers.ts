@@ -106,7 +106,7 @@ export function followServers(options: FollowedServersOptions) {
   const watch = setInterval(() => health.look(), lookEvery).unref();
   return {
     health,
-    /** What is followed from now on is not of an earlier run. */
+    /** Tables that are followed from now on are not of an earlier run. */
     restored(): void {
       isStored = false;
     },

@@ -120,10 +120,10 @@ export function turnedAwayLog(failures: FailureLog): (maximum: number) => void {
  */
 export class ServerConnections {
   readonly #pipelines: OneAtATime;
+  /** By the socket below; the one that was opened first stands first. */
   readonly #sockets = new Map<Socket, { readonly openedAt: number; secured: TLSSocket | undefined }>();
   readonly #http1 = new Set<Duplex>();
   readonly #tunnels = new Set<Duplex>();
-  /** By the socket below; the one that was opened first stands first. */
   readonly #limits: ConnectionLimits;
   readonly #restingSince: (socket: TLSSocket) => number | undefined;
   readonly #onTurnedAway: (maximum: number) => void;
@@ -186,8 +186,9 @@ export class ServerConnections {
   }
 
   /**
-   * Ends the connection that has rested longest without a request: one whose handshake is late first, then of clients without
-   * a verified certificate, then of the others. nginx does so as well when connections run short.
+   * Ends a connection without a request: one whose handshake is late first, then of clients without a verified certificate, then
+   * of the others. Of these the one that was used longest ago: over HTTP/1.1 its last request began then, over HTTP/2 it ended.
+   * nginx makes room in the same way when connections run short.
    * @returns false: each connection has a request
    */
   #makeRoom(): boolean {
@@ -210,7 +211,7 @@ export class ServerConnections {
   #restsSince(socket: TLSSocket, openedAt: number): number | undefined {
     if (this.#tunnels.has(socket)) return undefined;
     if (socket.alpnProtocol === 'h2') return this.#restingSince(socket);
-    return this.#pipelines.isBusy(socket) ? undefined : (this.#pipelines.usedAt(socket) ?? openedAt);
+    return this.#isIdle(socket) ? (this.#pipelines.usedAt(socket) ?? openedAt) : undefined;
   }
 
   handedOver(socket: Duplex): void {
@@ -237,11 +238,13 @@ export class ServerConnections {
   }
 
   endIdle(): void {
-    for (const socket of this.#http1) {
-      // After an early response the upload is still read: on a TCP reset the client would lose the response.
-      const isUploading = this.#pipelines.lastRequestOn(socket)?.complete === false;
-      if (!this.#pipelines.isBusy(socket) && !isUploading) socket.destroy();
-    }
+    for (const socket of this.#http1) if (this.#isIdle(socket)) socket.destroy();
+  }
+
+  /** After an early response the upload is still read: on a TCP reset the client would lose the response. */
+  #isIdle(socket: Duplex): boolean {
+    const isUploading = this.#pipelines.lastRequestOn(socket)?.complete === false;
+    return !this.#pipelines.isBusy(socket) && !isUploading;
   }
 
   cut(): void {

@@ -4,7 +4,7 @@ import { connectionBelow } from './request-handler.ts';
 
 /** Bytes of a handshake that are not counted: more than any authority's certificates take, and what a record may still lack. */
 const uncounted = 16 * 1024;
-/** What OpenSSL keeps for each byte of certificates (measured: a mebibyte for 82 KB). */
+/** Bytes that OpenSSL keeps for each byte of certificates (measured: a mebibyte for 82 KB). */
 const keptForEach = 12;
 /** Milliseconds after which what came behind the handshake has been read. */
 const readAfter = 100;

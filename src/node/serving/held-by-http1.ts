@@ -15,7 +15,7 @@ const linesInParser = 31;
 /** Bytes of such lines that are not counted: clients that do nothing wrong have fewer. */
 const uncountedInParser = 32 * 1024;
 /**
- * What is counted for a tunnel that stands still. The kernel holds some 740 KiB for it in four socket buffers (measured), of
+ * Bytes that are counted for a tunnel that stands still. The kernel holds some 740 KiB for it in four socket buffers (measured), of
  * which the process learns nothing; a third of that, since the budget is an eighth of the memory, and most of the rest is free.
  */
 const stalledTunnel = 256 * 1024;

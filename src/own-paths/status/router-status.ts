@@ -349,7 +349,7 @@ export function countDiffering(served: RouterStatus['served']): number {
   return (served?.differing ?? []).reduce((count, { rows }) => count + rows.length, 0);
 }
 
-/** What it is counted as; `undefined` where its version is not known. */
+/** The version that the server is counted as; `undefined` where it is not known. */
 export function countedVersion({ version, countedAs }: ListedServer): string | undefined {
   return countedAs ?? minorVersion(version ?? undefined);
 }

@@ -12,7 +12,7 @@ import {
 import { servedSetKey } from './served-set-key.ts';
 
 /**
- * What one server serves, each line as it stands in a URL: `v1/pods`, `v1/pods/log`, `batch/v1/jobs`,
+ * Resources that one server serves, each line as it stands in a URL: `v1/pods`, `v1/pods/log`, `batch/v1/jobs`,
  * `apps/v1/deployments/scale`. As soon as one line names a subresource, all that are not listed are lacking; else nothing is known
  * of subresources.
  */

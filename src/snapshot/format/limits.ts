@@ -37,7 +37,7 @@ export const sealedSnapshotLimit = Math.ceil((snapshotLimits.bytes * 4) / 3) + 4
 /** Seconds that a generation may be ahead of the clock: it is made of seconds since the epoch, and rises by single steps. */
 const longestAhead = 24 * 60 * 60;
 
-/** Whether a generation is higher than any sync job with a clock that is right can have reached. @param now milliseconds since the epoch */
+/** True if a generation is higher than any sync job with a clock that is right can have reached. @param now milliseconds since the epoch */
 export function isGenerationAhead(generation: number, now: number): boolean {
   return generation > now / 1000 + longestAhead;
 }

@@ -137,7 +137,7 @@ function futureIssue(createdAt: string, now: number): string | undefined {
 /**
  * The one way in for snapshots. Pushes are taken one at a time; each is taken whole or changes nothing.
  *
- * What is pushed is put in use in one assignment, and stored beside that: neither a slow store nor one that cannot be
+ * A pushed snapshot is put in use in one assignment, and stored beside that: neither a slow store nor one that cannot be
  * written keeps the router on old routes, or the next snapshot waiting. The response says `persisted: false` then, and the
  * next push of it tries to write again.
  */
@@ -181,7 +181,7 @@ export class SnapshotReceiver {
     return this.held?.refusedAddresses ?? [];
   }
 
-  /** What the receiver has to say of the snapshot in use, for `/readyz?verbose` and the status. */
+  /** Warnings of the receiver about the snapshot in use, for `/readyz?verbose` and the status. */
   concerns(): readonly SnapshotConcern[] {
     const { error } = this.copy;
     const kid = this.held?.kid;
@@ -347,7 +347,7 @@ export class SnapshotReceiver {
     return buildRoutingTable(snapshot, undefined, this.#instants.of(snapshot));
   }
 
-  /** What the store gets. */
+  /** The text that the store gets. */
   protected textOf(held: Held): Promise<string> {
     return sealedText(held);
   }

@@ -117,7 +117,7 @@ export interface MinorVersions {
 /** The minor versions of a cluster that has several. Of the snapshot alone: every router that has it says the same. */
 export interface VersionComparison extends MinorVersions {
   /**
-   * What counts until changes of a moment ago do (`RoutingTable.changes`), the soonest first: an entry counts while `until` is
+   * The versions that count until changes of a moment ago do (`RoutingTable.changes`), the soonest first: an entry counts while `until` is
    * not reached and none before it counts. From `waitFrom` on it may count no more at another router.
    */
   readonly before: readonly (MinorVersions & Pick<TimedChange, 'until' | 'waitFrom'>)[];

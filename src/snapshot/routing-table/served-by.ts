@@ -63,7 +63,7 @@ export interface ComparedServers {
 }
 
 /**
- * Whether servers of different versions understand a resource differently: another schema, another version to store it as, or
+ * True if servers of different versions understand a resource differently: another schema, another version to store it as, or
  * another set of feature gates in the same program, of which no schema says what they drop. Not knowing is not agreeing: what
  * is not known of one of them, or not yet, counts as another.
  * @param name `<group>.<resource>`
@@ -79,7 +79,7 @@ export function differs(compared: readonly ComparedServers[], name: string, vers
   return understandings.size > 1 || understandings.has(undefined) || featureGatesDiffer(compared);
 }
 
-/** Whether servers of one program were started with other feature gates. Each program has gates of its own anyway. */
+/** True if servers of one program were started with other feature gates. Each program has gates of its own anyway. */
 function featureGatesDiffer(compared: readonly ComparedServers[]): boolean {
   const known = new Map<string | undefined, string>();
   return compared
@@ -182,7 +182,7 @@ function versionsBefore(
   return [...undone.values()].reverse();
 }
 
-/** What counts at a time. @param now by the clock of `RoutingTable.changes` */
+/** The versions that count at a time. @param now by the clock of `RoutingTable.changes` */
 export function versionsAt(comparison: VersionComparison, now: number): MinorVersions {
   const { before } = comparison;
   return before.length === 0 ? comparison : (before.find(({ until }) => now < until) ?? comparison);

@@ -9,7 +9,7 @@ export const countsAfter = 8_000;
 
 /**
  * How long what depends on the version waits then, milliseconds, before another version takes the place of the preferred one.
- * What other routers have sent to the version of before is carried out by then.
+ * Requests that other routers have sent to the version of before are carried out by then.
  */
 export const versionSettlesFor = 2_000;
 
@@ -21,9 +21,9 @@ export const confirmedWithin = 6_000;
 
 /** A change of versions, with its instants by the clock of this process that only rises (`steadyNow`). */
 export interface TimedChange extends Pick<VersionChange, 'server' | 'from' | 'to'> {
-  /** It counts from then on. */
+  /** The change counts from then on. */
   readonly until: number;
-  /** It may count for another router from then on. */
+  /** The change may count for another router from then on. */
   readonly waitFrom: number;
 }
 
