@@ -82,7 +82,7 @@ function moduleText(texts: ReadonlyMap<string, string>): string {
     .map(([version, text]) => `  '${version}':\n    '${text}',\n`);
   return `// Made by test/live/record/main.ts from real kube-apiservers.
 
-/** What a kube-apiserver of each version serves with the flags of a new cluster: a snapshot of it, gzip in base64. */
+/** By version, a snapshot of what a kube-apiserver serves with the flags of a new cluster: gzip in base64. */
 export const recordedVersions: Readonly<Record<string, string>> = {
 ${entries.join('')}};
 `;
