@@ -1,9 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { type BuildResult, build, type Plugin } from 'esbuild';
+import { type BuildOptions, type BuildResult, build, type Plugin } from 'esbuild';
 
 const root = join(import.meta.dirname, '..', '..');
+
+const entrySource = 'src/edge/worker/index.ts';
 
 /** The Worker's entry (docs/decisions/0008-worker-modules.md). */
 export const entryModule = 'index.js';
@@ -29,50 +31,63 @@ export interface WorkerModule {
  */
 export async function bundleWorker(): Promise<readonly WorkerModule[]> {
   const result = await build({
-    absWorkingDir: root,
-    entryPoints: [{ in: 'src/edge/worker/index.ts', out: 'index' }],
-    outdir: 'dist-worker',
-    bundle: true,
-    splitting: true,
+    ...workerOptions,
+    chunkNames: '[name]-[hash]',
     minify: true,
     keepNames: false,
-    format: 'esm',
-    target: 'es2024',
-    conditions: ['workerd', 'worker', 'browser'],
-    external: ['cloudflare:*'],
-    chunkNames: '[name]-[hash]',
     legalComments: 'none',
-    write: false,
-    metafile: true,
-    logLevel: 'silent',
-    plugins: [partsAfterApp, templatesApart],
+    plugins: [partsAfterApp(await partsOfWorker()), templatesApart],
   });
   return modulesOf(result);
 }
 
+const workerOptions = {
+  absWorkingDir: root,
+  entryPoints: [{ in: entrySource, out: 'index' }],
+  outdir: 'dist-worker',
+  bundle: true,
+  splitting: true,
+  format: 'esm',
+  target: 'es2024',
+  conditions: ['workerd', 'worker', 'browser'],
+  external: ['cloudflare:*'],
+  write: false,
+  metafile: true,
+  logLevel: 'silent',
+} satisfies BuildOptions & { write: false; metafile: true };
+
 /**
- * What the app loads later is loaded after the app. To tell esbuild so, each such part imports the app: what both need then
- * stays in one module, and is not cut into one for every set of parts that share it.
+ * Source files that are imported only when they are needed, but for what the entry itself loads. Known before the bundle is
+ * made: some are imported at once elsewhere, and which import esbuild meets first is chance.
  */
-const partsAfterApp: Plugin = {
-  name: 'parts after the app',
-  setup({ onLoad, onResolve, resolve }) {
-    const entry = join(root, 'src/edge/worker/index.ts');
-    const app = join(root, 'src/edge/worker/worker-app.ts');
-    const parts = new Set<string>();
-    onResolve({ filter: /^\./ }, async ({ kind, path, pluginData, ...from }) => {
-      if (kind !== 'dynamic-import' || from.importer === entry || pluginData === parts) return undefined;
-      const resolved = await resolve(path, { ...from, kind, pluginData: parts });
-      parts.add(resolved.path);
-      return resolved;
-    });
-    onLoad({ filter: /\.ts$/ }, async ({ path }) => {
-      if (!parts.has(path)) return undefined;
-      const contents = `import ${JSON.stringify(app)};\n${await readFile(path, 'utf8')}`;
-      return { contents, loader: 'ts' };
-    });
-  },
-};
+async function partsOfWorker(): Promise<ReadonlySet<string>> {
+  const { metafile } = await build(workerOptions);
+  return new Set(
+    Object.entries(metafile.inputs)
+      .filter(([input]) => input !== entrySource)
+      .flatMap(([, { imports }]) => imports)
+      .filter(({ kind, external }) => kind === 'dynamic-import' && external !== true)
+      .map(({ path }) => join(root, path)),
+  );
+}
+
+/**
+ * The app's later parts are loaded after the app. To tell esbuild so, each part imports the app: what both need then stays in
+ * one module, and is not cut into one for every set of parts that share it.
+ */
+function partsAfterApp(parts: ReadonlySet<string>): Plugin {
+  return {
+    name: 'parts after the app',
+    setup({ onLoad }) {
+      const app = join(root, 'src/edge/worker/worker-app.ts');
+      onLoad({ filter: /\.ts$/ }, async ({ path }) => {
+        if (!parts.has(path)) return undefined;
+        const contents = `import ${JSON.stringify(app)};\n${await readFile(path, 'utf8')}`;
+        return { contents, loader: 'ts' };
+      });
+    },
+  };
+}
 
 /**
  * hono's templates, which the status page is written in, stand in one file with what its Context uses. A copy of the file goes
