@@ -147,6 +147,35 @@ test('a late response of an earlier process does not replace that of the new one
   });
 });
 
+test('a server that comes back under another ID became ready after its address was asked for the last time', async () => {
+  const address = '127.0.0.1:6443';
+  const version = (gitVersion: string) => ({ major: '1', minor: '25', gitVersion });
+  const server = fakeServer({ ...responses, '/version': version('v1.25.0') });
+  const { clock, readers, signal } = setUp({});
+  const readAs = async (...ids: readonly string[]) => {
+    readers.follow(ids.map((id) => ({ id, address, documents: server })));
+    await readers.round(signal, undefined);
+    return ids.map((id) => readers.starts().get(id));
+  };
+  // Nobody has seen it start.
+  assert.deepEqual(await readAs('endpoint'), [undefined]);
+  const notReadyAt = clock.monotonic();
+  await clock.advance(500);
+  server.responses.set('/version', version('v1.26.0'));
+  const start = { notReadyAt, readyAt: clock.monotonic() };
+  assert.deepEqual(await readAs('lease'), [start]);
+  // The same process under one more ID became ready when it did.
+  await clock.advance(500);
+  assert.deepEqual(await readAs('lease', 'next'), [start, start]);
+  // A process that was lost in between is another one, at the same version, too.
+  server.responses.set('/api', refusesConnections);
+  await readAs('next');
+  const lastReadAt = clock.monotonic();
+  await clock.advance(500);
+  server.responses.set('/api', responses['/api'] ?? assert.fail());
+  assert.deepEqual(await readAs('last'), [{ notReadyAt: lastReadAt, readyAt: clock.monotonic() }]);
+});
+
 test('a server with a new address is read there, and one that is gone is forgotten', async () => {
   const before = fakeServer(responses);
   const after = fakeServer(responses);

@@ -1,5 +1,6 @@
 import { backOffDelay, type Clock, createLimiter, waitAtMost } from '../runtime/time.ts';
 import type { Snapshot } from '../snapshot/format/schema.ts';
+import { placeOfServer } from './endpoints.ts';
 import { createFeatureGateReader, type FeatureGateReader } from './feature-gates.ts';
 import { readServer } from './read-server.ts';
 import { ReadError, unexpectedStatus, withReadTimeout } from './server-documents.ts';
@@ -17,7 +18,7 @@ import {
 } from './sync-server.ts';
 import type { SyncTiming } from './timing.ts';
 
-export type ReadableServer = Pick<SyncServer, 'id' | 'documents' | 'holderIdentity'>;
+export type ReadableServer = Pick<SyncServer, 'id' | 'address' | 'url' | 'documents' | 'holderIdentity'>;
 
 interface ServerReadersOptions {
   readonly clock: Clock;
@@ -43,8 +44,14 @@ interface ReaderState {
   /** When it was asked for the last time and no later process was ready, by the monotonic clock. */
   notReadyAt: number | undefined;
   start: SeenStart | undefined;
+  /** The server that was at its address before, under another ID; `undefined` once this one has been read. */
+  predecessor: Predecessor | undefined;
   /** What it said while it was not ready yet; `undefined` until it has been asked, and once it has been read. */
   early: { reading: SuccessfulReading | undefined } | undefined;
+}
+
+interface Predecessor extends Pick<ReaderState, 'lost' | 'notReadyAt' | 'start'> {
+  readonly reading: ServerReading | undefined;
 }
 
 interface LostServer {
@@ -90,8 +97,27 @@ export function createServerReaders(options: ServerReadersOptions) {
       lost: undefined,
       notReadyAt: undefined,
       start: undefined,
+      predecessor: undefined,
       early: undefined,
     };
+  }
+
+  /**
+   * Before 1.28 each start gives a server another ID, and a server without a Lease gets another one with its Lease. When the
+   * process at its address was asked last is known all the same.
+   */
+  function predecessorOf(server: ReadableServer): Predecessor | undefined {
+    const place = placeOfServer(server);
+    const before = [...states.values()].find((state) => placeOfServer(state.server) === place);
+    if (place === undefined || before === undefined) return undefined;
+    const { lost, notReadyAt, start } = before;
+    return { lost, notReadyAt, start, reading: latest.get(before.server.id) };
+  }
+
+  /** The start of a server that was read for the first time, as far as it was seen under the ID of before. */
+  function startAfter({ lost, notReadyAt, start, reading }: Predecessor, now: SuccessfulReading) {
+    const isSameProcess = lost === undefined && reading?.ok === true && reading.version === now.version;
+    return isSameProcess ? start : { notReadyAt, readyAt: clock.monotonic() };
   }
 
   function tell(): void {
@@ -177,7 +203,10 @@ export function createServerReaders(options: ServerReadersOptions) {
     options.observer?.serverRead({ seconds, result: reading.ok ? 'success' : 'failure' });
     if (reading.ok) {
       if (state.lost !== undefined) tell();
-      const { notReadyAt } = state;
+      const { notReadyAt, predecessor } = state;
+      if (predecessor !== undefined) {
+        Object.assign(state, { predecessor: undefined, start: startAfter(predecessor, reading) });
+      }
       const isOtherProcess = before?.ok === true && before.version !== reading.version;
       if (state.lost === undefined && isOtherProcess) {
         state.start = { notReadyAt, readyAt: clock.monotonic() };
@@ -227,6 +256,9 @@ export function createServerReaders(options: ServerReadersOptions) {
      */
     follow(servers: readonly ReadableServer[]): void {
       const ids = new Set(servers.map(({ id }) => id));
+      const predecessors = new Map(
+        servers.flatMap((server) => (states.has(server.id) ? [] : [[server.id, predecessorOf(server)]])),
+      );
       for (const [id, state] of states) {
         if (ids.has(id)) continue;
         state.drop.abort();
@@ -235,8 +267,9 @@ export function createServerReaders(options: ServerReadersOptions) {
       }
       for (const server of servers) {
         const state = states.get(server.id);
-        if (state === undefined) states.set(server.id, newState(server));
-        else if (isOther(state.server, server)) {
+        if (state === undefined) {
+          states.set(server.id, { ...newState(server), predecessor: predecessors.get(server.id) });
+        } else if (isOther(state.server, server)) {
           state.drop.abort();
           // The versions that it stored at stay known until those of the new process have been read.
           const { hashReader, notReadyAt } = state;

@@ -89,6 +89,13 @@ test('servers that come and leave count, too; one that replaces another at its p
     ['c 1.36 undefined 11.5 from 9', 'd undefined 1.36 11.5 from 9'],
     'at the same address',
   );
+  assert.deepEqual(
+    changesOf(snapshotAt({ a: 'v1.35.0', d: 'v1.36.0', c: 'v1.36.0' }), { a: 'v1.35.0', c: 'v1.36.0' }, 3, {
+      c: [1, 1.5],
+    }),
+    ['d 1.36 undefined 11.5 from 9'],
+    'it had two IDs for a moment',
+  );
 });
 
 test('a cluster of one version, a patch and a first snapshot change nothing', () => {

@@ -37,13 +37,14 @@ export function versionChanges(
   );
   const before = new Map(previous.servers.map((server) => [server.id, server]));
   const after = new Map(servers.map((server) => [server.id, server]));
-  const added = servers.filter(({ id }) => !before.has(id));
   const text = (ago: number) => new Date(now - ago).toISOString();
   const changes = [...new Set([...before.keys(), ...after.keys()])].sort().flatMap((id) => {
     const [from, to] = [before.get(id), after.get(id)].map((server) => server && countedVersionOf(server));
     if (mayBeOneVersion(from, to)) return [];
-    // One that another has replaced leaves when that one comes.
-    const by = after.has(id) ? id : (added.find((server) => isAt(server, before.get(id)))?.id ?? id);
+    // One that another has replaced leaves when that one comes, or has come.
+    const by = after.has(id)
+      ? id
+      : (servers.find((server) => isAt(server, before.get(id), !before.has(server.id)))?.id ?? id);
     const { readyAt = monotonic, notReadyAt } = starts.get(by) ?? {};
     const mayCountAgo = notReadyAt === undefined ? 0 : monotonic - notReadyAt - countsAfter;
     return [
@@ -61,9 +62,10 @@ export function versionChanges(
   return areSeveralVersions(versions) ? all : [];
 }
 
-function isAt(server: SnapshotServer, other: SnapshotServer | undefined): boolean {
+/** @param isNew it was not in the snapshot before: then one with the same host name takes the place of another */
+function isAt(server: SnapshotServer, other: SnapshotServer | undefined, isNew: boolean): boolean {
   if (other === undefined) return false;
   const [address, otherAddress] = [addressOf(server), addressOf(other)];
   if (address !== undefined && address === otherAddress) return true;
-  return server.hostname !== undefined && server.hostname === other.hostname;
+  return isNew && server.hostname !== undefined && server.hostname === other.hostname;
 }
