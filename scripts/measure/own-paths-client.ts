@@ -27,6 +27,7 @@ interface RouterStatusView {
     readonly addressSource: string | null;
     readonly stale: boolean;
     readonly departedAt: string | null;
+    readonly health: { readonly status: string };
   }[];
 }
 
