@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type CertificatePaths, frontProxyName } from '../../demo/certificates.ts';
 import { waitUntil } from '../../scripts/harness/wait-until.ts';
 import type { ApiServerBinary } from './assets.ts';
@@ -53,6 +54,8 @@ export interface KubeApiServer {
   stop(grace?: number): Promise<boolean>;
   /** SIGKILL: it leaves its Lease and its endpoint behind. */
   kill(): Promise<void>;
+  /** SIGSTOP, and SIGCONT so many milliseconds later: it keeps its connections and answers nothing meanwhile. */
+  standStill(milliseconds: number): Promise<void>;
 }
 
 export function createKubeApiServer(options: KubeApiServerOptions, first: ApiServerBinary): KubeApiServer {
@@ -89,6 +92,13 @@ export function createKubeApiServer(options: KubeApiServerOptions, first: ApiSer
     },
     stop: async (grace = shutdownGrace) => (await running?.stop(grace)) ?? true,
     kill: async () => running?.kill(),
+    async standStill(milliseconds) {
+      const pid = running?.pid;
+      if (pid === undefined) return;
+      process.kill(pid, 'SIGSTOP');
+      await sleep(milliseconds);
+      process.kill(pid, 'SIGCONT');
+    },
   };
 }
 

@@ -19,7 +19,10 @@ export interface LiveRouter {
   readonly port: number;
   /** What it was started with, behind `serve`. */
   readonly flags: readonly string[];
+  /** That runs, or ran last. */
   readonly process: LoggedProcess;
+  /** Starts it once more, with what it has stored; resolves when it listens. */
+  restart(): Promise<void>;
 }
 
 export interface LiveRouterOptions {
@@ -115,16 +118,32 @@ async function startRouter(
     ...further,
     ...changes,
   });
-  const process = await startLoggedProcess({
-    name,
-    command: globalThis.process.execPath,
-    args: [commandModule, 'serve', '--v=2', ...flags],
-    logFile: join(directory, `${name}.log`),
-  });
   const origin = `https://127.0.0.1:${port}`;
-  await waitUntil(`${name} listens`, () => {
-    if (!process.isRunning()) throw new Error(endOfLog(process));
-    return process.log().includes(origin);
-  });
-  return { name, origin, port, flags, process };
+  const start = async (): Promise<LoggedProcess> => {
+    const started = await startLoggedProcess({
+      name,
+      command: globalThis.process.execPath,
+      args: [commandModule, 'serve', '--v=2', ...flags],
+      logFile: join(directory, `${name}.log`),
+    });
+    const before = started.log().split(origin).length;
+    await waitUntil(`${name} listens`, () => {
+      if (!started.isRunning()) throw new Error(endOfLog(started));
+      return started.log().split(origin).length > before;
+    });
+    return started;
+  };
+  let process = await start();
+  return {
+    name,
+    origin,
+    port,
+    flags,
+    get process() {
+      return process;
+    },
+    async restart() {
+      process = await start();
+    },
+  };
 }

@@ -14,8 +14,9 @@ const within = 180_000;
 /** When a router knew a server that had come back in another version. Milliseconds since the epoch. */
 export interface KnownAt {
   readonly router: string;
-  /** Its status says the new version. */
+  /** Its status says another version than before, and which. */
   readonly version: number;
+  readonly countedAs: string;
   /** It would send a request for what the new version brings, or brings back, to a server that has it. */
   readonly decision: number;
 }
@@ -50,23 +51,30 @@ export async function untilKnown(
   const ask = <T>(own: string) => askRouter<T>(origin, own, credentials, agent);
   const deadline = Date.now() + within;
   let version: number | undefined;
+  let countedAs = '';
   try {
     while (Date.now() < deadline) {
       if (version === undefined) {
         const known = (await ask<Status>('status'))?.servers.find(({ id }) => id === server.id);
-        if (known !== undefined && known.countedAs !== server.before && !known.stale) version = Date.now();
+        if (known !== undefined && known.countedAs !== server.before && !known.stale) {
+          version = Date.now();
+          countedAs = known.countedAs ?? 'none';
+        }
       }
       const asked = path();
-      if (version !== undefined && asked === null) return { router: name, version, decision: version };
+      if (version !== undefined && asked === null) {
+        return { router: name, version, countedAs, decision: version };
+      }
       if (version !== undefined && asked != null) {
         const explained = await ask<Explanation>(`explain?url=${encodeURIComponent(asked)}`);
         const isLocal = explained?.decision === 'local' && explained.reason !== 'NotServedByAnyServer';
         if (isLocal || (explained?.candidates.length ?? 0) > 0)
-          return { router: name, version, decision: Date.now() };
+          return { router: name, version, countedAs, decision: Date.now() };
       }
       await sleep(version === undefined ? every : everyDecision);
     }
-    return { router: name, version: version ?? Number.POSITIVE_INFINITY, decision: Number.POSITIVE_INFINITY };
+    const never = Number.POSITIVE_INFINITY;
+    return { router: name, version: version ?? never, countedAs, decision: never };
   } finally {
     agent.destroy();
   }

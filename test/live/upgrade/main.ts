@@ -5,6 +5,7 @@ import { markdownTable } from '../../../scripts/report/text-table.ts';
 import { assetsOfEnvironment, type LiveAssets, liveAssetsGuide } from '../assets.ts';
 import { describeFields } from '../field-loop.ts';
 import { inOwnNetwork } from '../network.ts';
+import { routerFaults } from './faults.ts';
 import { runUpgrade, type UpgradeOutcome, type WayOutcome } from './run-upgrade.ts';
 import { binaryOf, parseSteps, stops } from './steps.ts';
 import { forms, type Way } from './ways.ts';
@@ -12,7 +13,9 @@ import { forms, type Way } from './ways.ts';
 const { values } = parseArgs({
   options: {
     forms: { type: 'string', default: forms.join(',') },
-    stops: { type: 'string', default: stops.join(',') },
+    stops: { type: 'string', default: 'SIGTERM,SIGKILL' },
+    /** What happens to two routers at each step. */
+    'router-faults': { type: 'string', default: 'none' },
     /** Of all three servers at first. Default: the oldest that is given. */
     start: { type: 'string' },
     /** `a=1.36,b=1.36,c=1.36`, which is the default with the newest that is given; flags behind it: `a=1.36@emulated-version=1.36`. */
@@ -46,28 +49,34 @@ async function runAll({ etcd, apiServers }: LiveAssets): Promise<void> {
   for (let time = 1; time <= Number(values.times); time++) {
     for (const form of forms.filter((name) => values.forms.split(',').includes(name))) {
       for (const stop of stops.filter((name) => values.stops.split(',').includes(name))) {
-        const title = `${form}, ${stop}, ${start.version}, ${steps.map(({ server, binary }) => `${server}=${binary.version}`).join(' ')}`;
-        console.log(`\n${title}`);
-        const outcome = await runUpgrade({
-          form,
-          stop,
-          etcd,
-          start,
-          steps,
-          pause: Number(values.pause),
-          after: Number(values.after),
-          grace: Number(values.grace),
-          tell: (line) => console.log(line),
-        });
-        report(outcome);
-        if (values.output !== undefined) {
-          await appendFile(values.output, `${JSON.stringify({ title, ...figuresOf(outcome) })}\n`);
-        }
-        for (const [way, { fields, served, mutated }] of outcome.ways) {
-          // Straight and in-tree, faults are what is to be shown.
-          if (way === 'straight' || way === 'in-tree') continue;
-          const { lost, hidden } = fields.counts;
-          if (lost + hidden + served.counts.wrongNotFound + mutated.counts.evaded > 0) process.exitCode = 1;
+        for (const routerFault of routerFaults.filter((name) =>
+          values['router-faults'].split(',').includes(name),
+        )) {
+          const routersToo = routerFault === 'none' ? '' : ` routers ${routerFault},`;
+          const title = `${form}, ${stop},${routersToo} ${start.version}, ${steps.map(({ server, binary }) => `${server}=${binary.version}`).join(' ')}`;
+          console.log(`\n${title}`);
+          const outcome = await runUpgrade({
+            form,
+            stop,
+            routerFault,
+            etcd,
+            start,
+            steps,
+            pause: Number(values.pause),
+            after: Number(values.after),
+            grace: Number(values.grace),
+            tell: (line) => console.log(line),
+          });
+          report(outcome);
+          if (values.output !== undefined) {
+            await appendFile(values.output, `${JSON.stringify({ title, ...figuresOf(outcome) })}\n`);
+          }
+          for (const [way, { fields, served, mutated }] of outcome.ways) {
+            // Straight and in-tree, faults are what is to be shown.
+            if (way === 'straight' || way === 'in-tree') continue;
+            const { lost, hidden } = fields.counts;
+            if (lost + hidden + served.counts.wrongNotFound + mutated.counts.evaded > 0) process.exitCode = 1;
+          }
         }
       }
     }

@@ -9,6 +9,7 @@ import type { KubeApiServer } from '../kube-apiserver.ts';
 import { newFieldOf } from '../new-field.ts';
 import { makeMutatingPolicy } from '../policy-writes.ts';
 import { postObject, type TlsCredentials, tlsRequest } from '../tls-request.ts';
+import { faultsOfStep, type RouterFault } from './faults.ts';
 import { countedVersionAt, followPreferred, type KnownAt, untilKnown } from './known.ts';
 import { type MutatedLoop, startMutatedLoop } from './mutated-loop.ts';
 import { type ServedLoop, type ServedPaths, startServedLoop } from './served-loop.ts';
@@ -89,12 +90,15 @@ function createServerStates(credentials: TlsCredentials): ServerStates {
 const namespace = 'live-upgrade';
 /** How long a killed server stays away. Milliseconds. */
 const awayAfterKill = 1_000;
+/** How long a server hangs before it is killed. Milliseconds. */
+const standStillFor = 20_000;
 /** Between two objects of a loop. */
 const fieldPause = 150;
 
 export interface UpgradeOptions {
   readonly form: Form;
   readonly stop: Stop;
+  readonly routerFault: RouterFault;
   readonly etcd: string;
   /** Of the three servers at first. */
   readonly start: ApiServerBinary;
@@ -193,28 +197,35 @@ export async function runUpgrade(options: UpgradeOptions): Promise<UpgradeOutcom
     const known: UpgradeOutcome['known'][number][] = [];
     const minors = () => servers.map((server) => server.binary().minor);
     await sleep(options.pause);
-    for (const { server: name, binary } of steps) {
+    for (const [index, { server: name, binary }] of steps.entries()) {
       const server = servers.find((each) => each.name === name);
       if (server === undefined) throw new TypeError(`there is no server ${name}`);
       const before = server.binary();
+      const faults = faultsOfStep(options.routerFault, routers, index, (line) =>
+        tell(`${timeNow()} ${line}`),
+      );
+      const measured = routers.filter((router) => !faults.suffering.has(router));
       const countedAs = await Promise.all(
-        routers.map((router) => countedVersionAt(router, server.serverId, admin)),
+        measured.map((router) => countedVersionAt(router, server.serverId, admin)),
       );
       const preferred = majorityOf(minors());
       const next = majorityOf(servers.map((each) => (each === server ? binary : each.binary()).minor));
       expect(preferred, next);
+      await faults.beforeEnd();
       states.stopped(server);
       tell(`${timeNow()} ${name} ends by ${options.stop}`);
       if (options.stop === 'SIGTERM') await server.stop(options.grace);
       else {
+        if (options.stop === 'SIGSTOP') await server.standStill(standStillFor);
         await server.kill();
         await sleep(awayAfterKill);
       }
       await server.launch(binary);
+      faults.afterLaunch();
       states.launched(server);
       tell(`${timeNow()} ${name} starts as ${binary.version}`);
       const learnt = states.learn(server);
-      const knowing = routers.map((router, index) =>
+      const knowing = measured.map((router, index) =>
         untilKnown(
           router,
           { id: server.serverId, before: countedAs[index] },
@@ -224,23 +235,25 @@ export async function runUpgrade(options: UpgradeOptions): Promise<UpgradeOutcom
       );
       const readyAt = await untilReady(server, () => tlsRequest(`${server.url}/readyz`, admin));
       states.ready(server);
+      faults.afterReady();
       tell(`${timeNow()} ${name} is ready as ${binary.version}`);
       await learnt;
       if (enforcing === undefined) {
         await makePolicy(server);
         expect(preferred, next);
       }
-      const after = (await Promise.all(knowing)).map(({ router, version, decision }) => ({
-        router,
+      const after = (await Promise.all(knowing)).map(({ version, decision, ...known }) => ({
+        ...known,
         version: version - readyAt,
         decision: decision - readyAt,
       }));
       known.push({ step: `${name}: ${before.version} to ${binary.version}`, routers: after });
-      for (const { router, version, decision } of after) {
+      for (const { router, version, countedAs, decision } of after) {
         tell(
-          `${timeNow()} ${router} knew the version ${version} ms, where to send requests ${decision} ms after /readyz`,
+          `${timeNow()} ${router} knew the version ${countedAs} ${version} ms, where to send requests ${decision} ms after /readyz`,
         );
       }
+      await faults.over();
       await sleep(options.pause);
     }
     await sleep(Math.max(options.after - options.pause, 0));

@@ -6,7 +6,8 @@ export interface UpgradeStep {
   readonly binary: ApiServerBinary;
 }
 
-export const stops = ['SIGTERM', 'SIGKILL'] as const;
+/** `SIGSTOP`: the server hangs, and is killed after a while. */
+export const stops = ['SIGTERM', 'SIGKILL', 'SIGSTOP'] as const;
 export type Stop = (typeof stops)[number];
 
 /** `a=1.36,b=1.36@emulated-version=1.36` by these binaries; what follows each `@` is a flag. */

@@ -55,7 +55,7 @@ export async function openWays(form: Form, controlPlane: ControlPlane): Promise<
   const sidecars = await Promise.all(servers.map((server) => startSidecar(server, options)));
   const gateway = form === 'embedded' ? await startGateway(options) : undefined;
   const routers = gateway === undefined ? sidecars : [...sidecars, gateway];
-  for (const { process } of routers) endWith(() => process.stop(processGrace));
+  for (const router of routers) endWith(() => router.process.stop(processGrace));
   if (form === 'pushed') {
     const sync = await startSyncJob({ ...controlPlane, ...reading, routers });
     endWith(() => sync.stop(processGrace));
