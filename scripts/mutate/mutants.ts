@@ -11,6 +11,8 @@ export interface Mutant {
 const routerMetrics = 'src/node/metrics/router-metrics.ts';
 const metricValues = ['test/observe/metric-values.test.ts'];
 
+const renewals = ['src/sync/sync-loop.test.ts'];
+
 /** A counter that counts twice. */
 const twice = (name: string, line: string): Mutant => ({
   name,
@@ -57,7 +59,28 @@ export const mutants: readonly Mutant[] = [
     file: 'src/sync/sync-loop.ts',
     from: 'isInForce = lastReadAt === last?.endedAt && last?.outcome.isInvalid !== true;',
     to: 'isInForce = true;',
-    tests: ['src/sync', 'test/embedded-sync.test.ts'],
+    tests: renewals,
+  },
+  {
+    name: 'a snapshot is renewed though no server could be read',
+    file: 'src/sync/sync-loop.ts',
+    from: 'isInForce = lastReadAt === last?.endedAt && ',
+    to: 'isInForce = ',
+    tests: renewals,
+  },
+  {
+    name: 'a snapshot is renewed though what was read makes none',
+    file: 'src/sync/sync-loop.ts',
+    from: ' && last?.outcome.isInvalid !== true;',
+    to: ';',
+    tests: renewals,
+  },
+  {
+    name: 'a watch that is refused with 410 counts as a failure',
+    file: 'src/sync/reflector.ts',
+    from: 'if (status === 410 || status === 404) throw new Expired();',
+    to: 'if (status === 404) throw new Expired();',
+    tests: ['src/sync/reflector.test.ts'],
   },
   {
     name: 'the chart has no PodDisruptionBudget',

@@ -242,11 +242,13 @@ test('only after a 410, or an answer of no use, is a list asked of etcd; else it
   current().send({ type: 'ERROR', object: { kind: 'Status', code: 410 } });
   await clock.advance(1000);
   assert.deepEqual([last().get('resourceVersion'), last().get('limit')], [null, '500']);
-  // 410 as the status of a watch is no failure, either.
+  // 410 as the status of a watch is no failure, either: nobody is told of one.
   const before = changes();
+  const opened = script.watches.length;
   script.watchStatus = 410;
   current().end();
-  await clock.advance(300);
+  while (script.watches.length === opened) await clock.advance(100);
+  assert.deepEqual([changes(), watch.failure()], [before, undefined]);
   script.watchStatus = 200;
   await clock.advance(3000);
   assert.equal(last().get('resourceVersion'), null);

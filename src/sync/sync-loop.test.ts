@@ -15,9 +15,10 @@ import { manualClock } from '../../test/support/manual-clock.ts';
 import { listResponse, scriptedWatch } from '../../test/support/scripted-watch.ts';
 import { silentLogger } from '../runtime/logger.ts';
 import { systemClock } from '../runtime/time.ts';
+import { snapshotLimits } from '../snapshot/format/limits.ts';
 import type { Snapshot } from '../snapshot/format/schema.ts';
 import { createClusterSource } from './cluster-source.ts';
-import type { DeliveryResult } from './deliver.ts';
+import type { DeliveryResult, SnapshotTarget } from './deliver.ts';
 import { createSyncLoop, runOnce, type SyncParts } from './sync-loop.ts';
 
 const older = classicResponses({ v1: ['pods'], 'autoscaling/v2beta2': ['horizontalpodautoscalers'] });
@@ -189,6 +190,53 @@ test('a round in which no server could be read is no reading, and what that mean
   assert.equal(lastReadAt, readAt);
   assert.equal(lastRoundAt, clock.now());
   assert.equal(warnings.length, 1, warnings.join('\n'));
+});
+
+test('an unchanged snapshot is renewed while the cluster is read, and by no round that reads or makes nothing', async () => {
+  const a = fakeServer(older);
+  const { clusterSource } = optionsFor({ a }, {});
+  let apiServices: ReturnType<typeof clusterSource.look>['objects']['apiServices'];
+  const looking = () => {
+    const view = clusterSource.look(() => undefined);
+    return { ...view, objects: { ...view.objects, apiServices } };
+  };
+  const putAt: number[] = [];
+  const target: SnapshotTarget = {
+    name: 'router',
+    async put({ snapshot }) {
+      putAt.push(Date.parse(snapshot.metadata.createdAt));
+      return { kind: 'accepted' };
+    },
+  };
+  const { clock, nextRound, stop } = start({
+    clusterSource: { ...clusterSource, look: looking },
+    targets: [target],
+    timing: { renewal: 1000 },
+  });
+  const rounds = async (count: number) => {
+    for (let round = 0; round < count; round++) await nextRound();
+    return clock.now();
+  };
+  const firstRead = await rounds(1);
+  const lastRead = await rounds(3);
+  assert.deepEqual(putAt, [firstRead, firstRead + 1000, firstRead + 2000, lastRead]);
+
+  a.responses.set('/apis', refusesConnections);
+  await rounds(3);
+  // That the server is stale is news, and of that moment.
+  assert.deepEqual(putAt.splice(4), [lastRead + 1000]);
+  a.responses.set('/apis', older['/apis'] ?? {});
+  await rounds(3);
+  assert.ok(putAt.splice(4).length > 1, 'it is news again, and renewed again');
+
+  apiServices = Array.from({ length: snapshotLimits.apiServices + 1 }, (_, index) => ({
+    group: `g${index}.example.com`,
+    version: 'v1',
+    available: true,
+  }));
+  await rounds(3);
+  assert.deepEqual(putAt.splice(4), [], 'the server is read, and what it says makes no snapshot');
+  await stop();
 });
 
 test('the very first snapshot waits for the slowest server', async () => {
