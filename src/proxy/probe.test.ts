@@ -35,7 +35,7 @@ function probing(
   const transport = recordingTransport((outbound) => answer(outbound.target));
   const { logger, lines } = recordingLogger();
   const notConnected: string[] = [];
-  const probe = createProbe({
+  const { probe } = createProbe({
     transport,
     identityHeaderNames: defaultIdentityHeaderNames,
     pseudonym: 'router-under-test',

@@ -39,9 +39,11 @@ export interface ProbeOptions extends OutboundOptions {
  * it alone is alive all the same. A probe of a peer bears the reroute mark, so that a router there speaks for its local
  * server alone: with peers that count each other, all would be ready for ever.
  */
-export function createProbe(
-  options: ProbeOptions,
-): (destination: Destination, signal: AbortSignal) => Promise<ProbeOutcome> {
+export function createProbe(options: ProbeOptions): {
+  readonly probe: (destination: Destination, signal: AbortSignal) => Promise<ProbeOutcome>;
+  /** False: no response came. Asked for its version a server does no work: neither etcd nor an admission webhook has a part in it. */
+  readonly responds: (destination: Destination, signal: AbortSignal) => Promise<boolean>;
+} {
   const { transport, timeout, logger } = options;
   const failures = new FailureLog({ logger, clock: () => performance.now() });
 
@@ -112,7 +114,17 @@ export function createProbe(
     }
   }
 
-  return async (destination, cancelled) => {
+  const responds = async (destination: Destination, signal: AbortSignal): Promise<boolean> => {
+    try {
+      await ask(destination, '/version', signal);
+      return true;
+    } catch (error) {
+      // An internal error of the router is not evidence against the server.
+      return !(error instanceof TransportError);
+    }
+  };
+
+  const probe = async (destination: Destination, cancelled: AbortSignal): Promise<ProbeOutcome> => {
     const signal = AbortSignal.any([cancelled, AbortSignal.timeout(timeout)]);
     try {
       const readiness = await ask(destination, '/readyz', signal);
@@ -138,6 +150,7 @@ export function createProbe(
       return 'alive';
     }
   };
+  return { probe, responds };
 }
 
 /** Bytes of a response that are read; a failing `/readyz` names its checks in a few thousand. */

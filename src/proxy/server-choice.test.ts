@@ -93,12 +93,12 @@ test('a request is in flight until its end, which counts once', () => {
   const load = new ServerLoad(() => 0);
   const one = load.begin('a', 'short');
   const other = load.begin('a', 'short');
-  assert.equal(load.inFlight('a', 'short'), 2);
+  assert.equal(load.counts('a', 'short').inFlight, 2);
   one.end();
   one.end();
-  assert.equal(load.inFlight('a', 'short'), 1);
+  assert.equal(load.counts('a', 'short').inFlight, 1);
   other.end();
-  assert.equal(load.inFlight('a', 'short'), 0);
+  assert.equal(load.counts('a', 'short').inFlight, 0);
 });
 
 test('a server that could not be reached is avoided for a while, or until it answers', () => {
@@ -277,7 +277,7 @@ test('a server that has come back without watches gets its share of short reques
   for (let watch = 0; watch < 300; watch++) {
     load.begin(choice.choose({ candidates: [a, b, c] }, 'longRunning')?.server.id ?? '', 'longRunning');
   }
-  assert.ok(load.inFlight('c', 'longRunning') > 150, `${load.inFlight('c', 'longRunning')}`);
+  assert.ok(load.counts('c', 'longRunning').inFlight > 150, `${load.counts('c', 'longRunning').inFlight}`);
 });
 
 test('a server that refuses watches at once does not draw all of them', () => {

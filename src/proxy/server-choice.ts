@@ -139,10 +139,14 @@ export function loadKindOf(requestInfo: RequestInfo): LoadKind {
 /** One server's requests of one kind. */
 interface Load {
   inFlight: number;
+  /** Heads so far. */
+  responses: number;
   /** Refused requests that still count, at the instant `refusedAt`. Each fades from there on. */
   refused: number;
   refusedAt: number;
 }
+
+const nothing: Readonly<Load> = { inFlight: 0, responses: 0, refused: 0, refusedAt: 0 };
 
 /** Milliseconds over which a refused watch fades: a client asks again within seconds (client-go, reflector's back-off). */
 const watchFadesIn = 30_000;
@@ -175,7 +179,7 @@ export class ServerLoad {
     let load = this.#loads[kind].get(id);
     if (load === undefined) {
       this.#forget(kind);
-      load = { inFlight: 0, refused: 0, refusedAt: 0 };
+      load = { ...nothing };
       this.#loads[kind].set(id, load);
     }
     load.inFlight += 1;
@@ -184,6 +188,7 @@ export class ServerLoad {
 
   /** @param status of the head of a response to a request that was sent at `begunAt` */
   responded(load: Load, kind: LoadKind, status: number, begunAt: number): void {
+    load.responses += 1;
     const now = this.#clock();
     const took = now - begunAt;
     if (status < 400) {
@@ -205,8 +210,8 @@ export class ServerLoad {
     return load.refused === 0 ? load.inFlight : load.inFlight + this.#refusedOf(load, kind, this.#clock());
   }
 
-  inFlight(id: string, kind: LoadKind): number {
-    return this.#loads[kind].get(id)?.inFlight ?? 0;
+  counts(id: string, kind: LoadKind): Readonly<Pick<Load, 'inFlight' | 'responses'>> {
+    return this.#loads[kind].get(id) ?? nothing;
   }
 
   #wholeOf(kind: LoadKind): number {

@@ -205,7 +205,7 @@ test('the server that has refused is not busy with what another one responds to'
   const { app, sent, load } = await startGateway();
   assert.equal((await app.request(pods, { method: 'DELETE' })).status, 200);
   assert.deepEqual(
-    sent.map(({ destination }) => load.inFlight(destination.id, 'short')),
+    sent.map(({ destination }) => load.counts(destination.id, 'short').inFlight),
     [0, 1],
   );
 });

@@ -177,6 +177,12 @@ export class ServerHealth {
     this.#doubt(id);
   }
 
+  /** The server hangs, by all that it has not responded to; the last server that is left is used all the same. */
+  silent(id: string): void {
+    const isLast = [...this.#states].every(([other, { status }]) => other === id || status === 'unhealthy');
+    if (!isLast) this.#signal(id, 'silent');
+  }
+
   responded(id: string): void {
     const state = this.#states.get(id);
     // Nearly always: nothing is made on the request path, then.

@@ -12,6 +12,7 @@ import {
   isKnownToOthers,
   isToBeVerified,
   isVerified,
+  mayStillServe,
   missingKnowledge,
   nextHealth,
   type ServerState,
@@ -32,6 +33,7 @@ const anySignal = fc.constantFrom<HealthSignal>(
   'not-ready',
   'unreachable',
   'not-connected',
+  'silent',
 );
 
 describe('the health of a server', () => {
@@ -46,6 +48,20 @@ describe('the health of a server', () => {
     const { status, cause, since } = after(['ready', 'unreachable', 'not-ready', 'unreachable']);
     assert.deepEqual({ status, cause, since }, { status: 'unhealthy', cause: 'unreachable', since: 4 });
     assert.equal(after(['not-ready', 'not-ready', 'not-ready']).cause, 'not-ready');
+  });
+
+  test('turns at once with silence, and other routers may use it until their probes have failed, too', () => {
+    const silent = nextHealth(after(['ready']), 'silent', thresholds, 1_000);
+    assert.deepEqual([silent.status, silent.cause, silent.since], ['unhealthy', 'unreachable', 1_000]);
+    assert.deepEqual(
+      [30_999, 31_000].map((now) => mayStillServe(silent, now)),
+      [true, false],
+    );
+    const lost = afterLostConnection(silent, 5_000);
+    assert.equal(mayStillServe(lost, 30_999), true);
+    const refused = afterLostConnection(silent, 5_000, true);
+    assert.equal(mayStillServe(refused, 7_000), false, 'nothing runs there any more');
+    assert.equal(after(['ready', 'ready'], silent).silentAt, undefined);
   });
 
   test('counts a refusal to be asked as a sign of life', () => {

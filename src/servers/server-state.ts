@@ -13,7 +13,11 @@ export type ProbeOutcome =
   /** No response: refused, TLS failure, reset, or none in time. */
   | 'unreachable';
 
-export type HealthSignal = ProbeOutcome | 'not-connected';
+export type HealthSignal =
+  | ProbeOutcome
+  | 'not-connected'
+  /** No response to anything, neither to requests nor to a question that is no work (`SilenceWatch`). */
+  | 'silent';
 
 /** `unknown`: not probed yet. It is used like a healthy one. */
 export type HealthStatus = 'unknown' | 'healthy' | 'unhealthy';
@@ -75,6 +79,8 @@ export interface ServerState {
   readonly isVerified?: boolean | undefined;
   /** When a request last gave reason to probe it (no response, a GOAWAY); no probe that began since has ended. */
   readonly suspectedAt?: number | undefined;
+  /** When it was found silent. Left out once it is healthy again, or refuses connections. */
+  readonly silentAt?: number | undefined;
   /** When the last probe began. */
   readonly askedAt?: number | undefined;
   /** The snapshot's word on the server is from before this process could know: of an earlier run, or of before it stood still. */
@@ -127,6 +133,7 @@ function confirmedBy(state: ServerState, outcome: HealthSignal): Unconfirmed | u
   const { unconfirmed, askedAt } = state;
   const isAnswer =
     outcome !== 'not-connected' &&
+    outcome !== 'silent' &&
     unconfirmed !== undefined &&
     askedAt !== undefined &&
     askedAt >= unconfirmed.since;
@@ -173,6 +180,7 @@ export function nextHealth(
     const known = { ...withoutDoubt(state), isVerified: true, hasShownReadiness: true };
     return afterSuccess(known, thresholds, now);
   }
+  if (heard === 'silent') return afterSilence(state, now);
   const failed =
     heard === 'not-connected'
       ? { ...state, successes: 0, missedConnections: state.missedConnections + 1 }
@@ -198,6 +206,11 @@ function isBeforeItsRoles(state: ServerState, signal: HealthSignal, now: number)
   );
 }
 
+function afterSilence(state: ServerState, now: number): ServerState {
+  if (state.status === 'unhealthy') return state;
+  return { ...state, status: 'unhealthy', cause: 'unreachable', since: now, successes: 0, silentAt: now };
+}
+
 /** @param isRefused nothing takes connections there */
 export function afterLostConnection(state: ServerState, now: number, isRefused = false): ServerState {
   const { since = now, missing, isGone = false } = state.lost ?? {};
@@ -211,7 +224,7 @@ export function afterLostConnection(state: ServerState, now: number, isRefused =
     probing: false,
     missing: missing && 'readiness',
   };
-  return { ...state, lost };
+  return { ...state, lost, silentAt: isRefused ? undefined : state.silentAt };
 }
 
 export function afterChangeOfHands(state: ServerState, now: number): ServerState {
@@ -320,12 +333,15 @@ export function isToBeVerified({ lost, isVerified }: ServerState): boolean {
 const stillServesFor = 10_000;
 /** The same of one that is gone: what it had taken before. */
 const goneServesFor = 2_000;
+/** The same of one that was found silent: a router that sends it nothing finds it by three probes, up to 20 s later. */
+const silentServesFor = 20_000 + stillServesFor;
 
 /**
  * Whether another router may still send to it, or have something carried out there. Each learns by itself that a server is
  * slow or not ready, some seconds apart.
  */
-export function mayStillServe({ status, since, lost }: ServerState, now: number): boolean {
+export function mayStillServe({ status, since, lost, silentAt }: ServerState, now: number): boolean {
+  if (silentAt !== undefined && now - silentAt < silentServesFor) return true;
   if (lost !== undefined) return now - lost.since < (lost.isGone === true ? goneServesFor : stillServesFor);
   return status !== 'unhealthy' || now - since < stillServesFor;
 }
@@ -372,7 +388,7 @@ function afterSuccess(state: ServerState, { rise }: HealthThresholds, now: numbe
   // The first thing that is heard of a server counts at once: there is no earlier word against it.
   if (state.status === 'unknown') return { ...better, status: 'healthy', since: now };
   if (successes < rise) return better;
-  return { ...better, status: 'healthy', cause: undefined, since: now };
+  return { ...better, status: 'healthy', cause: undefined, since: now, silentAt: undefined };
 }
 
 /**

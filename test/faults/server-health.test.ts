@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { describe, test } from 'node:test';
+import { allHeaders } from '../../src/apimachinery/raw-headers.ts';
 import { eventually } from '../support/eventually.ts';
 import { jobs, pods, quick, readyz, startCluster, watch } from '../support/health-cluster.ts';
 import { ask } from '../support/security/ask.ts';
@@ -35,6 +36,25 @@ describe('the health of real servers', () => {
         () => logLines.some((line) => line.includes('is unhealthy') && line.includes(ending.id)),
         7_000,
       );
+    });
+  }
+
+  for (const protocol of ['h2', 'http/1.1'] as const) {
+    test(`a write at a server that hangs fails long before three probes do, and the next one goes elsewhere (${protocol})`, async (context) => {
+      // Its probes take half a minute.
+      const { port, local, answeredBy, becomes } = await startCluster(context, {}, protocol, { fall: 3 });
+      local.isStopped = true;
+      const write = { client: 'alice', method: 'POST', path: pods, body: '{}' } as const;
+      const { status, headers } = await ask(port, write);
+      assert.equal(status, 503);
+      assert.equal(allHeaders(headers, 'retry-after').length, 0, 'it may have been carried out');
+      await becomes(local, 'unhealthy');
+      assert.match(await answeredBy(pods), /^peer-/);
+      local.isStopped = false;
+      await local.stop();
+      await local.start();
+      await becomes(local, 'healthy');
+      assert.equal(await answeredBy(pods), 'local');
     });
   }
 

@@ -24,6 +24,8 @@ export interface Server {
   readonly watches: PeerOutgoing[];
   /** What it says to `/readyz`; `hangs`: nothing, ever. */
   health: 'ready' | 'not-ready' | 'hangs';
+  /** Connections stay open, and nothing comes on them: a process that was stopped. */
+  isStopped: boolean;
   /** Answers 403 to everybody, as kube-apiserver does before it knows who may do what. */
   forbids: boolean;
   /** What it says to `/version`; a snapshot that is pushed has it. */
@@ -41,6 +43,7 @@ async function startServer(context: TestContext, id: string, protocol: Protocol)
       context,
       protocol,
       (incoming, outgoing) => {
+        if (server.isStopped) return;
         if (incoming.url === '/readyz') {
           if (server.health === 'hangs') return;
           outgoing.writeHead(server.health === 'ready' ? 200 : 500);
@@ -69,6 +72,7 @@ async function startServer(context: TestContext, id: string, protocol: Protocol)
     asked,
     watches,
     health: 'ready',
+    isStopped: false,
     forbids: false,
     version: 'v1.30.0',
     get port() {

@@ -94,6 +94,7 @@ async function askedServers(
   const followed = followServers({
     transport,
     local: undefined,
+    answersOf: () => ({ awaiting: 0, responses: 0 }),
     pseudonym: 'router-1',
     identityHeaderNames: defaultIdentityHeaderNames,
     config: { interval: 5_000, timeout: 2_000, rise: 1, fall: 3 },

@@ -9,29 +9,31 @@ import { type ConnectionEnd, connectionCloser } from '../../servers/connection-c
 import { HealthMonitor } from '../../servers/health-monitor.ts';
 import { ServerHealth } from '../../servers/server-health.ts';
 import { isToBeVerified, type ProbeOutcome } from '../../servers/server-state.ts';
+import { type Answers, SilenceWatch } from '../../servers/silence-watch.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import type { HealthConfig } from '../configuration/serve-config.ts';
 
 interface FollowedServersOptions extends OutboundOptions, Pick<ProbeOptions, 'transport' | 'logger'> {
   readonly config: HealthConfig;
   readonly local: Destination | undefined;
+  readonly answersOf: (id: string) => Answers;
   readonly endConnections: (destination: Destination, how: ConnectionEnd) => void;
   /** A server says of itself what the snapshot does not say, for the first time. */
   readonly onChanged: () => void;
 }
 
-/** Milliseconds between two looks whether this process stood still. */
+/** Milliseconds between two looks whether this process stood still, and whether a server is silent. */
 const lookEvery = 250;
 
 export function followServers(options: FollowedServersOptions) {
-  const { config, local, endConnections, onChanged, logger } = options;
+  const { config, local, answersOf, endConnections, onChanged, logger } = options;
   const health = new ServerHealth(config);
   /** When a server was asked that said, or showed, that no other process than the known one is ready, by `performance.now`. */
   const confirmedAt = new Map<string, number>();
   /** The same by origin: a server may come back under another ID, as those before 1.28 do. Those of the table in use alone. */
   let confirmedByOrigin = new Map<string, number>();
   const refused = new Set<string>();
-  const ask = createProbe({
+  const { probe: ask, responds } = createProbe({
     ...options,
     timeout: config.timeout,
     onNotConnected(id, isRefused) {
@@ -103,7 +105,11 @@ export function followServers(options: FollowedServersOptions) {
       if (destination.origin === origin) tell(destination.id);
     }
   };
-  const watch = setInterval(() => health.look(), lookEvery).unref();
+  const silence = new SilenceWatch({ health, answersOf, responds });
+  const watch = setInterval(() => {
+    health.look();
+    silence.look(destinations);
+  }, lookEvery).unref();
   return {
     health,
     /** Tables that are followed from now on are not of an earlier run. */
@@ -158,6 +164,7 @@ export function followServers(options: FollowedServersOptions) {
     connectionLost: (origin: string) => forEachAt(origin, (id) => health.connectionLost(id)),
     stop(): void {
       clearInterval(watch);
+      silence.stop();
       monitor.stop();
     },
   };

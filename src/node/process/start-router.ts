@@ -158,7 +158,7 @@ async function start(
     ],
     credentialFiles: credentialWatch,
     embeddedSync: () => embeddedSync?.status(),
-    inFlight: (id, kind) => load.inFlight(id, kind),
+    inFlight: (id, kind) => load.counts(id, kind).inFlight,
     retryBudget: () => retryBudget.left,
     health: () => servers?.health.reports() ?? [],
   });
@@ -198,10 +198,15 @@ async function start(
     identityHeaderNames: config.identityHeaderNames,
     pseudonym: newPseudonym(),
   };
+  const load = new ServerLoad(() => performance.now());
   const servers =
     config.health &&
     followServers({
       ...outboundOptions,
+      answersOf: (id) => ({
+        awaiting: load.counts(id, 'short').inFlight,
+        responses: load.counts(id, 'short').responses + load.counts(id, 'longRunning').responses,
+      }),
       config: config.health,
       endConnections: (destination, how) => transport.endConnections(destination, how),
       onChanged: () => embeddedSync?.hurry(),
@@ -274,7 +279,6 @@ async function start(
   });
   // A snapshot that is taken while the router ends would have its servers probed for ever.
   opened.push(endListening);
-  const load = new ServerLoad(() => performance.now());
   const retryBudget = new RetryBudget();
   const assertions = assertionAuthenticator(localServerId, () => credentials.current.assertionKeys, logger);
   const isLogged = config.settings.logging.verbosity >= accessLogVerbosity;
