@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { chmod, copyFile, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
-import { before, describe, type TestContext, test } from 'node:test';
-import { promisify } from 'node:util';
+import { after, before, describe, type TestContext, test } from 'node:test';
 import * as v from 'valibot';
 import { parseAllDocuments, stringify } from 'yaml';
 import { createDemoCertificates } from '../../../demo/certificates.ts';
@@ -17,6 +15,7 @@ import { generateKeyFiles, publicKeysFile, signingKeyFile } from '../../../src/c
 import { silentLogger } from '../../../src/runtime/logger.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { credentialsOf, tlsRequest } from '../tls-request.ts';
+import { type ContainerEngine, openContainerEngine, whyNoContainers } from './container-engine.ts';
 
 const root = resolve(import.meta.dirname, '../../..');
 
@@ -52,6 +51,9 @@ interface RouterContainer {
   /** Where its configuration is looked for, and the only directory that it may write to. */
   readonly configFile: string;
   readonly stateDirectory: string;
+  readonly user: number;
+  /** Bytes. */
+  readonly memory: number;
   /** Flags of `docker run` and `podman run`, for the rights that the manifest leaves it. */
   readonly rights: readonly string[];
   /** Seconds. */
@@ -73,55 +75,70 @@ function routerContainer(file: string): RouterContainer {
   const configFile = args.find((arg) => arg.startsWith('--config='))?.slice('--config='.length) ?? '';
   const mountOf = (name: string) => volumeMounts.find((mount) => mount.name === name)?.mountPath ?? '';
   if (dirname(configFile) !== mountOf('config')) throw new Error(`${file}: no volume has ${configFile}`);
-  const user = [securityContext.runAsUser ?? pod.securityContext.runAsUser, securityContext.runAsGroup];
+  // Otherwise the image's own.
+  const user = securityContext.runAsUser ?? pod.securityContext.runAsUser ?? 65_532;
+  const { memory } = resources.limits;
   return {
     args,
     configFile,
     stateDirectory: mountOf('state'),
+    user,
+    memory: Number.parseInt(memory, 10) * 1024 ** (memory.endsWith('Gi') ? 3 : 2),
     rights: [
       '--read-only',
       '--cap-drop=ALL',
       '--security-opt=no-new-privileges',
-      `--user=${user.filter((id) => id !== undefined).join(':')}`,
+      `--user=${[user, securityContext.runAsGroup].filter((id) => id !== undefined).join(':')}`,
       // What Kubernetes calls Gi, these call g.
-      `--memory=${resources.limits.memory.replace('i', '').toLowerCase()}`,
+      `--memory=${memory.replace('i', '').toLowerCase()}`,
     ],
     grace: pod.terminationGracePeriodSeconds,
   };
 }
 
-const run = promisify(execFile);
-
-/** What the environment names: docker or podman, and images in place of those that the Dockerfile begins with. */
-const engine = process.env['TEST_ASSET_CONTAINER_ENGINE'] ?? '';
-const buildArguments = Object.entries({
-  NODE_IMAGE: process.env['TEST_ASSET_NODE_IMAGE'] ?? '',
-  RUNTIME_IMAGE: process.env['TEST_ASSET_RUNTIME_IMAGE'] ?? '',
-}).flatMap(([name, image]) => (image === '' ? [] : [`--build-arg=${name}=${image}`]));
-
-/** What a command of the engine prints. @throws with what it says when it fails */
-async function runEngine(...args: readonly string[]): Promise<string> {
-  const { stdout } = await run(engine, [...args], { cwd: root, maxBuffer: 64 * 1024 * 1024 });
-  return stdout.trim();
-}
-
-/** Builds the image from the checkout. @returns its name */
-async function buildImage(): Promise<string> {
-  const image = 'localhost/mixed-version-proxy:test';
-  await runEngine('build', '--file=deploy/docker/Dockerfile', ...buildArguments, `--tag=${image}`, '.');
-  return image;
-}
-
 /** Prints what of the program its user could change. */
 const notOfRoot =
   "['', ...fs.readdirSync('/app', { recursive: true })].filter((path) => fs.lstatSync('/app/' + path).uid !== 0).join()";
+/** Prints what the container may do, of all that the manifest says. */
+const rightsInside = `JSON.stringify({
+  user: process.getuid(),
+  capabilities: /^CapEff:\\s+(.*)$/m.exec(fs.readFileSync('/proc/1/status', 'utf8'))[1],
+  gainsNothing: /^NoNewPrivs:\\s+(.*)$/m.exec(fs.readFileSync('/proc/1/status', 'utf8'))[1],
+  root: (() => { try { fs.writeFileSync('/written', ''); } catch ({ code }) { return code; } })(),
+  memory: process.constrainedMemory(),
+  heap: v8.getHeapStatistics().heap_size_limit,
+})`;
 
-describe('the image', {
-  skip: engine === '' && 'no container engine given (TEST_ASSET_CONTAINER_ENGINE)',
-}, () => {
-  let image: string;
+describe('the image', { skip: whyNoContainers() ?? false }, () => {
+  const image = 'localhost/mixed-version-proxy:test';
+  let engine: ContainerEngine;
   before(async () => {
-    image = await buildImage();
+    engine = await openContainerEngine();
+    await engine.run(
+      'build',
+      '--network=host',
+      '--file=deploy/docker/Dockerfile',
+      ...engine.buildFlags,
+      `--tag=${image}`,
+      '.',
+    );
+  });
+  after(() => engine?.close());
+
+  test('adds less than 15 MB to the image that it begins with', async (context) => {
+    const history = await engine.run('history', '--format={{.Size}} {{.CreatedBy}}', image);
+    const layers = history.split('\n');
+    const own = layers.slice(0, layers.findIndex((layer) => layer.includes('LABEL')) + 1);
+    const units = new Map([
+      ['kB', 1e3],
+      ['MB', 1e6],
+    ]);
+    const bytes = own.reduce((sum, layer) => {
+      const [, size, unit = ''] = /^([\d.]+) ?(\w+)/.exec(layer) ?? [];
+      return sum + Number(size) * (units.get(unit) ?? (unit === 'B' ? 1 : Infinity));
+    }, 0);
+    context.diagnostic(`${(bytes / 1e6).toFixed(1)} MB`);
+    assert.ok(bytes > 1e6 && bytes < 15e6, history);
   });
 
   for (const manifest of [
@@ -130,30 +147,43 @@ describe('the image', {
   ]) {
     test(`routes, keeps its snapshot and ends with 0, with no more rights than ${manifest} gives it`, async (context) => {
       const container = routerContainer(manifest);
-      const { origin, admin, state, start } = await prepare(context, container);
+      const { origin, admin, state, flags } = await prepare(context, container);
       const name = `mixed-version-proxy-test-${basename(dirname(manifest))}-${process.pid}`;
-      context.after(() => runEngine('rm', '--force', name));
-      await start(name, image);
+      context.after(() => engine.run('rm', '--force', name));
+      await engine.run('run', '--detach', `--name=${name}`, ...flags, image, ...container.args);
 
       await waitUntil('/readyz says 200', async () => {
         const { statusCode } = await tlsRequest(`${origin}/readyz`, { ca: admin.ca });
         return statusCode === 200;
       }).catch(async (cause: unknown) => {
-        throw new Error(await runEngine('logs', name), { cause });
+        throw new Error(await engine.run('logs', name), { cause });
       });
       assert.equal((await tlsRequest(`${origin}/livez`, { ca: admin.ca })).statusCode, 200);
       assert.equal((await tlsRequest(`${origin}/api/v1/namespaces`, admin)).statusCode, 200);
       assert.equal((await stat(join(state, 'snapshot'))).mode & 0o777, 0o600);
 
+      // As `kubectl exec` does: by its name.
       const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as {
         version: string;
       };
-      const printed = await runEngine('exec', name, 'mixed-version-proxy', 'version');
+      const printed = await engine.run('exec', name, 'mixed-version-proxy', 'version');
       assert.equal(printed.split('\n')[0], `mixed-version-proxy v${version}`);
-      assert.equal(await runEngine('exec', name, '/nodejs/bin/node', '--print', notOfRoot), '');
+      const print = (expression: string) =>
+        engine.run('exec', name, '/nodejs/bin/node', '--print', expression);
+      assert.equal(await print(notOfRoot), '');
+      const { heap, ...rights } = JSON.parse(await print(rightsInside)) as { heap: number };
+      assert.deepEqual(rights, {
+        user: container.user,
+        capabilities: '0'.repeat(16),
+        gainsNothing: '1',
+        root: 'EROFS',
+        memory: container.memory,
+      });
+      // Half of the limit, and what V8 keeps for its young objects.
+      assert.ok(heap >= container.memory / 2 && heap < container.memory * 0.7, String(heap));
 
-      await runEngine('stop', '-t', String(container.grace), name);
-      assert.equal(await runEngine('inspect', '--format={{.State.ExitCode}}', name), '0');
+      await engine.run('stop', '-t', String(container.grace), name);
+      assert.equal(await engine.run('inspect', '--format={{.State.ExitCode}}', name), '0');
     });
   }
 });
@@ -205,17 +235,11 @@ async function prepare(context: TestContext, container: RouterContainer) {
     origin,
     admin: credentialsOf(certificates.clusterCa, certificates.admin),
     state: path('state'),
-    start: (name: string, image: string) =>
-      runEngine(
-        'run',
-        '--detach',
-        `--name=${name}`,
-        '--network=host',
-        ...container.rights,
-        `--volume=${path('config')}:${dirname(container.configFile)}:ro`,
-        `--volume=${path('state')}:${container.stateDirectory}`,
-        image,
-        ...container.args,
-      ),
+    flags: [
+      '--network=host',
+      ...container.rights,
+      `--volume=${path('config')}:${dirname(container.configFile)}:ro`,
+      `--volume=${path('state')}:${container.stateDirectory}`,
+    ],
   };
 }
