@@ -28,6 +28,8 @@ import {
   type Router,
   webInbound,
 } from './request/router.ts';
+import { readText } from './runtime/bytes.ts';
+import type { Logger, LogVerbosity } from './runtime/logger.ts';
 import {
   type AdvertisedServer,
   advertisedAddressHeader,
@@ -55,6 +57,8 @@ export interface OwnAppParts extends Omit<RouterStatusOptions, keyof AppOptions>
   readonly isShuttingDown?: () => boolean;
   /** What `metrics` and `metrics/slis` serve under `/.mixed-version-proxy/`. Default: there are no such paths. */
   readonly metrics?: MetricsSource | undefined;
+  /** What `debug/flags/v` shows and sets. Default: there is no such path. */
+  readonly logVerbosity?: LogVerbosity | undefined;
   /** Where peers should call this router: told to the sync job, which brings it to the others. Default: it says nothing. */
   readonly advertised?: (() => AdvertisedServer | undefined) | undefined;
 }
@@ -101,8 +105,8 @@ export function createOwnApp(
 
 /**
  * The router's own paths (metrics stand beside them), for callers whom an API server authorizes: `v1/snapshot` (GET, PUT),
- * `v1/explain?method=&url=` (GET), `v1/status` (GET), `v1/history` (GET), and the status page
- * (GET), `/` and what its script asks for.
+ * `v1/explain?method=&url=` (GET), `v1/status` (GET), `v1/history` (GET), `debug/flags/v` (GET, PUT), and the status page (GET),
+ * `/` and what its script asks for.
  */
 function ownPaths(
   options: AppOptions & OwnAppParts & RouterSettings,
@@ -158,6 +162,7 @@ function ownPaths(
       },
     });
   });
+  if (options.logVerbosity !== undefined) app.route('/', verbosityFlag(options.logVerbosity, options.logger));
   const pageState = async (): Promise<PageState> => ({
     status: await status(),
     history: history?.view(),
@@ -170,6 +175,28 @@ function ownPaths(
     return (await statusPage(req.path, req.query(), { state: pageState, explain, acceptEncoding })) ?? next();
   });
   app.all('*', notFound);
+  return app;
+}
+
+/** Bytes of a level: `10`, and what an editor or `echo` puts behind it. */
+const maximumLevelBytes = 64;
+
+/** The log level, changed without a restart as kube-apiserver's is (k8s.io/apiserver pkg/server/routes/flags.go). */
+function verbosityFlag(verbosity: LogVerbosity, logger: Logger): Hono<HandlerEnvironment> {
+  const app = new Hono<HandlerEnvironment>();
+  app.get('/debug/flags/v', () => new Response(`${verbosity.level}\n`));
+  app.put('/debug/flags/v', async ({ var: { inbound, caller } }) => {
+    const body = inbound.body();
+    const text = (body === null ? '' : await readText(body, maximumLevelBytes))?.trim() ?? '';
+    if (!/^\d{1,2}$/.test(text)) {
+      return statusResponse('BadRequest', 'the body is not a log level: send a whole number, such as 4');
+    }
+    const level = Number(text);
+    const user = caller.kind === 'authenticated' ? caller.user.name : undefined;
+    logger.warn({ from: verbosity.level, to: level, user }, 'Log level changed');
+    verbosity.level = level;
+    return new Response(`successfully set -v to ${level}\n`);
+  });
   return app;
 }
 

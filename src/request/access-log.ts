@@ -1,5 +1,5 @@
 import { firstHeader } from '../apimachinery/raw-headers.ts';
-import type { Logger } from '../runtime/logger.ts';
+import type { Logger, LogVerbosity } from '../runtime/logger.ts';
 import { auditIdOf } from './headers.ts';
 import type { RequestObserver, RequestRecord } from './inbound.ts';
 
@@ -10,16 +10,23 @@ export const accessLogVerbosity = 3;
  * One line for each request, once it is over, under the names of kube-apiserver's: verb, URI, latency (seconds),
  * userAgent, audit-ID, srcIP, resp; then what only a router knows.
  * @param logger must mask credentials: targets are written as they came
+ * @param current asked for each request. Default: there is a line for each
  */
-export function accessLog(logger: Logger): RequestObserver {
+export function accessLog(
+  logger: Logger,
+  current: Readonly<LogVerbosity> = { level: accessLogVerbosity },
+): RequestObserver {
   return {
     accepted({ inbound }) {
+      if (current.level < accessLogVerbosity) return;
       // Now, so that the destination is told the same one.
       auditIdOf(inbound);
       // Now: a connection that is gone has no address.
       inbound.connection.remoteAddress;
     },
-    finished: (record) => logger.info(accessLine(record), 'HTTP'),
+    finished(record) {
+      if (current.level >= accessLogVerbosity) logger.info(accessLine(record), 'HTTP');
+    },
   };
 }
 

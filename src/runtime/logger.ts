@@ -6,6 +6,11 @@ export interface Logger {
   error(fields: Readonly<Record<string, unknown>>, message: string): void;
 }
 
+/** How much a process logs: the level of `-v`, which may change while it runs. */
+export interface LogVerbosity {
+  level: number;
+}
+
 export const silentLogger: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 
 const interval = 10_000;

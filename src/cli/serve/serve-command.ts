@@ -110,11 +110,12 @@ async function runServe(
     await context.writeOutput(dryRunReport(input));
     return 0;
   }
-  const logger = createLineLogger(config.settings.logging, context.writeError);
+  const logVerbosity = { level: config.settings.logging.verbosity };
+  const logger = createLineLogger(config.settings.logging, context.writeError, logVerbosity);
   for (const { flag, value, source } of config.found) logger.info({ flag, value, source }, 'Found');
   const startRouter = await loadStartRouter();
   const signal = shutdownSignal();
-  started.resolve(startRouter(config, logger, { configurationSource }));
+  started.resolve(startRouter(config, logger, { configurationSource, logVerbosity }));
   const router = await started.promise.catch((cause: unknown) => {
     throw new CommandFailure(1, [`the router cannot start: ${errorMessage(cause)}`], { cause });
   });

@@ -94,7 +94,7 @@ const syncSettings = section('Sync flags:', {
       },
     ),
   }),
-  logging: loggingSettings('round', 99),
+  logging: loggingSettings('4 adds a line for each round', 99),
 });
 
 /** Every setting of `sync`: those of one run have no key in the file. */

@@ -80,13 +80,13 @@ export const addressPolicySettings = {
   }),
 };
 
-/** How much is logged, and in which form. @param shown what level 4 adds */
-export const loggingSettings = (shown: string, highest: number) =>
+/** How much is logged, and in which form. @param levels what they add */
+export const loggingSettings = (levels: string, highest: number) =>
   section('Log flags:', {
     verbosity: setting('v', wholeNumber(0, highest, 'level'), {
       short: 'v',
       default: 0,
-      description: `Verbosity. 4 and more shows every ${shown}.`,
+      description: `Verbosity: ${levels}.`,
     }),
     format: setting('logging-format', choice('text', 'json'), {
       default: 'text',

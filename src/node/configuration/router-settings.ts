@@ -280,7 +280,7 @@ export const routerSettings = section('Router flags:', {
         'How long watches, logs and tunnels live on in a shutdown. Watches end one after the other within it, between two events.',
     }),
   }),
-  logging: loggingSettings('decision', 10),
+  logging: loggingSettings('3 adds a line for each request, 4 what failed on its way', 10),
 });
 
 /** The values, with their defaults; durations in milliseconds. */

@@ -1,4 +1,4 @@
-import type { Logger } from '../../runtime/logger.ts';
+import type { Logger, LogVerbosity } from '../../runtime/logger.ts';
 import { maskFields, maskText } from '../../runtime/mask-secrets.ts';
 import type { RouterSettings } from '../configuration/router-settings.ts';
 
@@ -22,19 +22,24 @@ interface Line {
  * line is written; not for errors), `msg`, `err`. `level` is our own, because those have no warnings.
  *
  * @param write takes one line, with its line feed; must not throw
+ * @param current asked for each debug line. Default: the verbosity stays as configured
  */
 export function createLineLogger(
   { format, verbosity }: RouterSettings['logging'],
   write: (line: string) => void,
+  current: Readonly<LogVerbosity> = { level: verbosity },
 ): Logger {
   const formatted = format === 'json' ? jsonLine : textLine;
   const writing =
     (level: Level) =>
     (given: Fields, message: string): void =>
       write(formatted({ level, ts: Date.now(), fields: maskedFields(given), message: maskText(message) }));
+  const writeDebug = writing('debug');
   return {
     // Masking costs time: not for lines that are not written.
-    debug: verbosity >= debugVerbosity ? writing('debug') : () => {},
+    debug(fields, message) {
+      if (current.level >= debugVerbosity) writeDebug(fields, message);
+    },
     info: writing('info'),
     warn: writing('warn'),
     error: writing('error'),

@@ -7,10 +7,10 @@ import { resolveOptions } from '../../proxy/options.ts';
 import { RetryBudget } from '../../proxy/other-servers.ts';
 import { createRouter } from '../../proxy/router.ts';
 import { destinationsOf, ServerLoad } from '../../proxy/server-choice.ts';
-import { accessLog, accessLogVerbosity } from '../../request/access-log.ts';
+import { accessLog } from '../../request/access-log.ts';
 import { newPseudonym } from '../../request/headers.ts';
 import { comingPreference, ledByPreference, preferredMinor } from '../../routing/preferred-version.ts';
-import type { Logger } from '../../runtime/logger.ts';
+import type { Logger, LogVerbosity } from '../../runtime/logger.ts';
 import { steadyNow } from '../../runtime/time.ts';
 import { createAddressPolicy } from '../../snapshot/addresses/address-policy.ts';
 import { joinHostPort } from '../../snapshot/addresses/addresses.ts';
@@ -82,6 +82,8 @@ export interface StartOptions {
   readonly configurationSource?: ConfigurationSource | undefined;
   /** Reads the cluster in this process, where the configuration asks for it (`openEmbeddedSync`). */
   readonly openEmbeddedSync?: OpenEmbeddedSync | undefined;
+  /** That of `logger`, which the own path `debug/flags/v` changes. Default: there is no such path. */
+  readonly logVerbosity?: LogVerbosity | undefined;
   /** Default: Node's own sockets and files, and this machine. */
   readonly edge?: ProcessEdge | undefined;
 }
@@ -130,7 +132,7 @@ const dialTimeout = 5_000;
 async function start(
   config: ServeConfig,
   logger: Logger,
-  { configurationSource, openEmbeddedSync, edge = {} }: StartOptions,
+  { configurationSource, openEmbeddedSync, logVerbosity, edge = {} }: StartOptions,
   opened: Opened,
 ): Promise<RunningRouter> {
   const { preferredVersion } = config.settings.routing;
@@ -281,7 +283,6 @@ async function start(
   opened.push(endListening);
   const retryBudget = new RetryBudget();
   const assertions = assertionAuthenticator(localServerId, () => credentials.current.assertionKeys, logger);
-  const isLogged = config.settings.logging.verbosity >= accessLogVerbosity;
   const routerOptions = resolveOptions({
     ...outboundOptions,
     ...nodeAuthenticators(config, assertions),
@@ -302,7 +303,12 @@ async function start(
     advertised: () => advertisedServer({ ...config, serverId: localServerId?.() }, listeningPort),
     history,
     metrics,
-    observers: [metrics.requests, history, ...(isLogged ? [accessLog(logger)] : [])],
+    logVerbosity,
+    observers: [
+      metrics.requests,
+      history,
+      accessLog(logger, logVerbosity ?? { level: config.settings.logging.verbosity }),
+    ],
     logger,
   });
   const plain = createRouter(routerOptions);
