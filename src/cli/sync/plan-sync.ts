@@ -66,23 +66,8 @@ export function planSync(settings: SyncSettings): SyncPlan {
     return { kind: 'offline', folder: call.from ?? '', options: { ...common, files } };
   }
   const clientCertificate = readClientCertificate(settings);
-  if (!settings.isGiven('record')) return planLive(settings, { ...common, files, clientCertificate });
-  if (!settings.isGiven('server')) settings.issue('server', serverIsRequired);
-  const { certificateAuthorities = '' } = readPeerAuthorities(settings);
-  return {
-    kind: 'live',
-    once: true,
-    endpoints: undefined,
-    options: {
-      servers: common.servers,
-      certificateAuthorities,
-      clientCertificate,
-      record: call.record ?? '',
-    },
-  };
+  return planLive(settings, { ...common, files, clientCertificate });
 }
-
-const serverIsRequired = '--server is required, for example --server cp-a=https://10.0.0.1:6443';
 
 function planLive(
   settings: SyncSettings,
@@ -96,10 +81,14 @@ function planLive(
   }
   const isFound = settings.isGiven('kubeconfig') || inCluster;
   if (!settings.isGiven('server') && !isFound) {
-    settings.issue('server', `${serverIsRequired}; or --kubeconfig or --in-cluster, to find the servers`);
+    settings.issue(
+      'server',
+      '--server is required, for example --server cp-a=https://10.0.0.1:6443; or --kubeconfig or --in-cluster, to find the servers',
+    );
   }
   const hasTargets = settings.isGiven('target') || settings.isGiven('worker-target');
-  if (!settings.isGiven('out') && !hasTargets) {
+  const isRecording = settings.isGiven('record');
+  if (!settings.isGiven('out') && !hasTargets && !isRecording) {
     settings.issue('target', '--target or --out is required: where snapshots go');
   }
   if (settings.isGiven('worker-target') && !settings.isGiven('target-token-file')) {
@@ -116,7 +105,7 @@ function planLive(
   const ofRouters = lastReadable(settings, routers.caFile, routerCertificateAuthorities);
   const ofCertificate = lastReadable(settings, client.certFile, common.clientCertificate?.certificate);
   const ofKey = lastReadable(settings, client.keyFile, common.clientCertificate?.key);
-  const once = call.once === true;
+  const once = call.once === true || isRecording;
   const hasEndpoints = !once && endpoints.port !== 0;
   return {
     kind: 'live',
@@ -144,6 +133,7 @@ function planLive(
         ...workerTargets.map((url) => ({ url, publicAuthorities: true })),
       ],
       timing: { grace: snapshot.departedServerGrace },
+      record: call.record,
     },
   };
 }

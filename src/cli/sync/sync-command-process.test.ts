@@ -109,6 +109,25 @@ test('--record saves a folder that --from makes a snapshot of', async (context) 
   );
 });
 
+test('--record of a kubeconfig finds the servers, and needs no certificate beside it', async (context) => {
+  const cluster = await syncCluster(context);
+  const server = await cluster.startServer({ version: '1.36', name: 'server' });
+  const folder = join(cluster.directory, 'recording');
+  const { code, errors } = await runCommand(new Map(), [
+    ...['sync', '--kubeconfig', await cluster.kubeconfig(server), '--allow-loopback-peers', '--record', folder],
+  ]);
+  assert.equal(code, 0, errors);
+  assert.match(errors, /^wrote \d+ files to /m);
+  const out = join(cluster.directory, 'snapshot.json');
+  const made = await runCommand(new Map(), ['sync', '--from', folder, '--out', out, '--unsigned']);
+  assert.equal(made.code, 0, made.errors);
+  const snapshot = JSON.parse(await readFile(out, 'utf8'));
+  assert.deepEqual(
+    snapshot.servers.map(({ id }: { id: string }) => id),
+    [server.serverId],
+  );
+});
+
 test('--record reads and does nothing else', async () => {
   const { code, errors } = await runCommand(new Map(), [
     ...['sync', '--record', 'folder', '--server', 'a=https://10.0.0.1:6443'],

@@ -35,6 +35,10 @@ export const syncCommand: Command = {
       line: 'sync --config sync.yaml',
     },
     {
+      comment: 'Record a cluster, for a bug report or doctor --upgrade-to.',
+      line: 'sync --kubeconfig admin.conf --record recording',
+    },
+    {
       comment: 'A snapshot of recorded responses, offline, to look at with explain.',
       line: ['sync --from test/fixtures/kubernetes-1.25-1.26', '--out snapshot.json --unsigned'],
     },

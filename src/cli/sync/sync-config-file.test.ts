@@ -149,7 +149,7 @@ describe('sync --config', () => {
     assert.equal(once.plan.endpoints, undefined);
     const { plan } = read(complete, { record: ['/tmp/recording'] });
     assert.ok(plan.kind === 'live' && plan.once);
-    assert.deepEqual([plan.options.record, plan.options.routers], ['/tmp/recording', undefined]);
+    assert.deepEqual([plan.options.record, plan.options.routers], ['/tmp/recording', []]);
     assert.equal(read(complete, { from: ['folder'], out: ['snapshot'] }).plan.kind, 'offline');
     assert.match(
       issuesOf(complete, { once: ['true'], 'health-port': ['80'] }).join(),

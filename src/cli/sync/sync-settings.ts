@@ -111,9 +111,9 @@ export const syncFlags = section('Sync flags:', {
       description: 'Make the snapshot of recorded responses instead of running servers.',
     }),
     record: setting('record', directory, {
-      call: 'only reads the servers that are listed',
+      call: 'only reads',
       uselessWith: ['from'],
-      description: 'Save what is read, for a bug report and for --from; the directory must be empty.',
+      description: 'Save what is read, once, for a bug report and for --from; the directory must be empty.',
     }),
   }),
   ...syncSettings.entries,

@@ -16,7 +16,7 @@ import {
 
 /** How the cluster is read. Flags of the sync job are useless in a call that reads no cluster. */
 export const clusterReading = (ofSyncJob: boolean) => {
-  const about = ofSyncJob ? { uselessWith: ['from', 'record'] } : {};
+  const about = ofSyncJob ? { uselessWith: ['from'] } : {};
   const gate = ofSyncJob ? {} : ({ needsFeatureGate: true } as const);
   const needs = ofSyncJob
     ? {}
@@ -52,7 +52,7 @@ export const clusterReading = (ofSyncJob: boolean) => {
         'departed-server-grace',
         duration('0s', undefined, 'a duration such as 15m, or 0s for none'),
         {
-          ...about,
+          ...(ofSyncJob && { uselessWith: ['from', 'record'] }),
           ...needs,
           default: '15m',
           description:
