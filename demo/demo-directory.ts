@@ -1,5 +1,7 @@
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { makeDirectory } from '../src/node/files/make-directory.ts';
+import { fileErrorMessage } from '../src/runtime/errors.ts';
 
 /** Holds the process ID of the demo that the directory belongs to. */
 const markerFile = 'demo.pid';
@@ -19,7 +21,10 @@ export interface DemoDirectory {
  * @throws {Error} saying which other directory to take
  */
 export async function takeDirectory(directory: string): Promise<DemoDirectory> {
-  await mkdir(directory, { recursive: true, mode: 0o700 });
+  const isMade = await makeDirectory(resolve(directory)).catch((cause: unknown) => {
+    throw new Error(`--directory: ${directory} cannot be made: ${fileErrorMessage(cause)}`, { cause });
+  });
+  if (!isMade) throw new Error(`--directory: ${directory} is a file, or below one: name a directory`);
   const path = (name: string): string => join(directory, name);
   const entries = await readdir(directory);
   if (entries.length > 0) {

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 /** The demo: `npm start`. */
 import { parseArgs } from 'node:util';
+import { similarName } from '../src/cli/terminal/similar-name.ts';
 import { parseDuration } from '../src/node/configuration/setting-types.ts';
 
 const usage = `Usage: npm start -- [flags]
@@ -18,24 +19,33 @@ each, and the sync job. It says what to type. Ctrl-C ends it and leaves nothing 
 
 class WrongUsage extends Error {}
 
-/** Also what `parseArgs` says of flags that there are not. */
-function isWrongUsage(error: unknown): boolean {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  return error instanceof WrongUsage || code.startsWith('ERR_PARSE_ARGS');
+const options = {
+  directory: { type: 'string', default: '.demo' },
+  upgrade: { type: 'boolean', default: false },
+  'upgrade-interval': { type: 'string' },
+  help: { type: 'boolean', short: 'h', default: false },
+} as const;
+
+/** `parseArgs` speaks of positional arguments, of which the demo has none. */
+function parseFlags() {
+  try {
+    return parseArgs({ options }).values;
+  } catch (cause) {
+    const unknown = /^Unknown option '(--?)([^']*)'/.exec(cause instanceof Error ? cause.message : '');
+    if (unknown === null) throw new WrongUsage(cause instanceof Error ? cause.message : String(cause));
+    const [, dashes, name = ''] = unknown;
+    const similar = similarName(name, Object.keys(options));
+    throw new WrongUsage(
+      `unknown flag ${dashes}${name}${similar === undefined ? '' : `: did you mean --${similar}?`}`,
+    );
+  }
 }
 
 const stop = new AbortController();
 for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(name, () => stop.abort());
 
 try {
-  const { values } = parseArgs({
-    options: {
-      directory: { type: 'string', default: '.demo' },
-      upgrade: { type: 'boolean', default: false },
-      'upgrade-interval': { type: 'string' },
-      help: { type: 'boolean', short: 'h', default: false },
-    },
-  });
+  const values = parseFlags();
   const { directory, upgrade, 'upgrade-interval': upgradeInterval } = values;
   if (values.help) {
     process.stdout.write(usage);
@@ -54,8 +64,9 @@ try {
     });
   }
 } catch (error) {
-  process.stderr.write(
-    `error: the demo cannot run: ${error instanceof Error ? error.message : String(error)}\n`,
-  );
-  process.exitCode = isWrongUsage(error) ? 2 : 1;
+  const reason = error instanceof Error ? error.message : String(error);
+  const isWrongUsage = error instanceof WrongUsage;
+  const hint = isWrongUsage ? 'Run it with --help for its flags: npm start -- --help\n' : '';
+  process.stderr.write(`error: the demo cannot run: ${reason}\n${hint}`);
+  process.exitCode = isWrongUsage ? 2 : 1;
 }

@@ -9,6 +9,9 @@ import type { ClientRequest, WayIn } from './way-in.ts';
 /** Name of the object of each resource that is there all the time. */
 const fixtureName = 'fixture';
 const readers = 2;
+/** As in a cluster, one program reads what comes and goes, another one writes Pods. */
+const reader = 'my-operator/1.0';
+const writer = 'argocd/2.9';
 const discovery = `/apis/${newPolicies.groupVersion}`;
 /** Milliseconds between two things that a client does. */
 const pauseOfReaders = 150;
@@ -61,7 +64,7 @@ export class Load {
 
   /** What is new is used once discovery has shown it, as clients do it. */
   async #discover(): Promise<void> {
-    const response = await this.#way.ask({ method: 'GET', path: discovery });
+    const response = await this.#way.ask({ method: 'GET', path: discovery, userAgent: reader });
     this.counts.requests += 1;
     // The older version serves this group version as well, without the resource.
     if (response?.body.includes(`"${newPolicies.storage.resource}"`)) this.#knowsNewPolicies = true;
@@ -77,7 +80,8 @@ export class Load {
     ];
     // By chance: in turn, the same resource would go to the same server for ever.
     const resource = readable[Math.floor(Math.random() * readable.length)] ?? configMaps;
-    await this.#ask(resource, { method: 'GET', path: `${resource.collection}/${fixtureName}` });
+    const path = `${resource.collection}/${fixtureName}`;
+    await this.#ask(resource, { method: 'GET', path, userAgent: reader });
   }
 
   /** Creates an object with the field that 1.36 has added, puts a label on it, and looks into the store. */
@@ -93,6 +97,7 @@ export class Load {
     const created = await this.#ask(pods, {
       method: 'POST',
       path: pods.collection,
+      userAgent: writer,
       body: {
         apiVersion: pods.groupVersion,
         kind: pods.kind,
@@ -107,13 +112,14 @@ export class Load {
     const labelled = await this.#ask(pods, {
       method: 'PATCH',
       path,
+      userAgent: writer,
       body: { metadata: { labels } },
     });
     if (wasStored && labelled === 200) {
       this.counts.fieldsStored += 1;
       if (!hasField()) this.counts.fieldsLost += 1;
     }
-    await this.#ask(pods, { method: 'DELETE', path });
+    await this.#ask(pods, { method: 'DELETE', path, userAgent: writer });
   }
 
   async #ask(resource: UsedResource, request: ClientRequest): Promise<number | undefined> {

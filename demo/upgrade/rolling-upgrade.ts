@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { durationText } from '../../src/runtime/duration-text.ts';
 import type { Action } from './keys.ts';
 import type { UpgradableServer } from './upgradable-server.ts';
 import { to } from './versions.ts';
@@ -36,8 +37,8 @@ export class RollingUpgrade {
   next(now: number): string {
     if (this.isDone) return 'Every server is upgraded.';
     if (!this.#isAutomatic) return `${this.#next()?.name} is the next to be upgraded.`;
-    const seconds = Math.max(0, Math.ceil((this.#nextAt - now) / 1000));
-    return `${this.#next()?.name} is upgraded in ${seconds} s, unless you press a key.`;
+    const left = durationText(Math.ceil((this.#nextAt - now) / 1000) * 1000);
+    return `${this.#next()?.name} is upgraded in ${left}, unless you press a key.`;
   }
 
   /** Upgrades one server each interval; resolves when all are, somebody has taken over, or the signal has aborted. */

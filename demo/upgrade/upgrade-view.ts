@@ -96,13 +96,14 @@ export function countLines({
   ];
 }
 
-/** What the rows mean, for who reads nothing but the result. */
+/** Lines of 60 columns at most: what the rows mean, for who reads nothing but the result. */
 export const countsExplained = `
-  wrong 404           the object exists, and a server that runs serves it
-  field lost          it was stored, and an older server dropped it
-  refused or failed   429, 5xx or no response, though a server could respond
-  no server up for it every server that has the resource was stopped: a router
-                      says 503 (try again), an API server 404 (there is none)
+  wrong 404            a server that runs has the object
+  field lost           stored, then dropped by an older server
+  refused or failed    429, 5xx or no response, though a
+                       server could respond
+  no server up for it  no server has it: 503 from a router
+                       (try again), 404 from an API server
 `;
 
 /** Pure. */

@@ -3,6 +3,8 @@ import { Agent, request } from 'undici';
 export interface ClientRequest {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   readonly path: string;
+  /** Which program the client says that it is. */
+  readonly userAgent: string;
   readonly body?: object;
 }
 
@@ -32,7 +34,7 @@ export class WayIn {
   }
 
   /** @returns `undefined` when there was no whole response */
-  async ask({ method, path, body }: ClientRequest): Promise<ClientResponse | undefined> {
+  async ask({ method, path, userAgent, body }: ClientRequest): Promise<ClientResponse | undefined> {
     this.#turn += 1;
     for (let tries = 0; tries < this.#origins.length; tries += 1) {
       const origin = this.#origins[(this.#turn + tries) % this.#origins.length];
@@ -40,9 +42,11 @@ export class WayIn {
         const response = await request(`${origin}${path}`, {
           dispatcher: this.#agent,
           method,
-          ...(body === undefined
-            ? {}
-            : { body: JSON.stringify(body), headers: { 'content-type': contentTypeOf(method) } }),
+          headers: {
+            'user-agent': userAgent,
+            ...(body !== undefined && { 'content-type': contentTypeOf(method) }),
+          },
+          ...(body !== undefined && { body: JSON.stringify(body) }),
         });
         return { status: response.statusCode, body: await response.body.text() };
       } catch (error) {

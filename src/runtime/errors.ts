@@ -17,11 +17,11 @@ export function errorMessage(error: unknown): string {
   return error instanceof Error ? error.message.replace(hintOfNode, '') : String(error);
 }
 
-/** Without Node's `, open '…'`, beside the path that is told already. */
+/** Without Node's `ENOENT: ` and `, open '…'`: beside the path that is told already, `no such file or directory`. */
 export function fileErrorMessage(error: unknown): string {
-  const message = errorMessage(error);
-  if (!(error instanceof Error && 'syscall' in error && 'path' in error)) return message;
-  const start = message.lastIndexOf(`, ${error.syscall} '${error.path}'`);
+  const message = errorMessage(error).replace(/^E[A-Z0-9]+: /, '');
+  if (!(error instanceof Error && 'syscall' in error)) return message;
+  const start = message.lastIndexOf(`, ${error.syscall}`);
   return start === -1 ? message : message.slice(0, start);
 }
 

@@ -30,6 +30,14 @@ describe('the directory of a demo', () => {
     assert.equal(await readFile(join(root, 'mine.pem'), 'utf8'), 'mine');
   });
 
+  test('is refused at once where it cannot be made', async () => {
+    await assert.rejects(
+      takeDirectory('/proc/demo'),
+      /--directory: \/proc\/demo cannot be made: no such file/,
+    );
+    await assert.rejects(takeDirectory(join(root, 'mine.pem', 'x')), /is a file, or below one/);
+  });
+
   test('is not shared with a demo that still runs', async () => {
     const directory = join(root, 'taken');
     const taken = await takeDirectory(directory);

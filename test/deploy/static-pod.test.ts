@@ -46,7 +46,7 @@ const podSchema = v.object({
 const { spec } = v.parse(podSchema, parse(read('mixed-version-proxy.yaml')));
 const [container] = spec.containers;
 const configPath = '/etc/mixed-version-proxy/config.yaml';
-/** Where the page has kube-apiserver moved to. Nothing listens there in a test. */
+/** Where the page has kube-apiserver moved to. nothing listens there in a test. */
 const securePort = 6444;
 const kubeconfig = `apiVersion: v1
 kind: Config

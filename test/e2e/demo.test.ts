@@ -49,7 +49,8 @@ describe('the demo', () => {
       [['--upgrade', '--upgrade-interval', '10'], /must be a duration such as 10s, not "10"/],
       [['--upgrade', '--upgrade-interval', '0s'], /must be a duration such as 10s, not "0s"/],
       [['--upgrade-interval', '5s'], /--upgrade-interval needs --upgrade/],
-      [['--nosuch'], /'--nosuch'/],
+      [['--upgarde'], /unknown flag --upgarde: did you mean --upgrade\?\nRun it with --help/],
+      [['--nosuch'], /unknown flag --nosuch\n/],
     ] as const) {
       const { status, stderr } = spawnSync(process.execPath, [demo, ...flags], { encoding: 'utf8' });
       assert.equal(status, 2);

@@ -31,7 +31,10 @@ test('an administrator changes the log level of a running router with kubectl', 
   };
   const list = () => run(['get', '--raw', '/api/v1/namespaces']);
   const lines = (message: string) =>
-    router.log().split('\n').filter((line) => line.includes(`"msg":"${message}"`)).length;
+    router
+      .log()
+      .split('\n')
+      .filter((line) => line.includes(`"msg":"${message}"`)).length;
 
   await list();
   await assert.rejects(run(['get', '--raw', '/readyz']));

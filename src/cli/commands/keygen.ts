@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir, readFile, rm, stat } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { JWK } from 'jose';
 import { choice, directory, section, setting } from '../../node/configuration/setting-types.ts';
+import { makeDirectory } from '../../node/files/make-directory.ts';
 import { replaceFile, writeNewFile } from '../../node/files/write-whole-file.ts';
 import { fileErrorMessage } from '../../runtime/errors.ts';
 import {
@@ -61,7 +62,9 @@ export async function generateKeyFiles(directory: string, algorithm: SnapshotAlg
   const publicPath = join(directory, publicKeysFile);
   const { kid, privateJwk, publicJwk } = await generateSigningKey(algorithm);
   try {
-    await makeDirectory(resolve(directory));
+    if (!(await makeDirectory(resolve(directory)))) {
+      throw new CommandFailure(2, [`--out: ${directory} is a file, or below one: name a directory`]);
+    }
     const known = await readPublicKeys(publicPath);
     // Never over another one: checking first and writing later would leave a gap for another run to fall into.
     await writeNewFile(privatePath, temporaryFor(privatePath), jsonText(privateJwk));
@@ -83,18 +86,6 @@ export async function generateKeyFiles(directory: string, algorithm: SnapshotAlg
       : `cannot write to ${directory}: ${fileErrorMessage(cause)}`;
     throw new CommandFailure(1, [reason], { cause });
   }
-}
-
-/**
- * With those above it. `recursive` would loop for ever where a file system has ENOENT for a directory whose parent is there
- * (/proc, autofs; Node 26.10).
- */
-async function makeDirectory(path: string): Promise<void> {
-  const found = await stat(path).catch(() => undefined);
-  if (found?.isDirectory() === true) return;
-  if (found !== undefined) throw new CommandFailure(2, [`--out: ${path} is a file: name a directory`]);
-  await makeDirectory(dirname(path));
-  await mkdir(path, { mode: 0o700 });
 }
 
 async function readPublicKeys(path: string): Promise<readonly JWK[]> {

@@ -82,6 +82,7 @@ function adviceOn(status: number, text: string): string {
 
 function reasonOf(error: unknown): string {
   return connectionError(error, {
+    peer: 'API server',
     authorities: '--peer-ca-file and --local-server-ca-file',
     serverName: '--local-server-name',
     responseTimeout,

@@ -208,7 +208,10 @@ describe('what a router finds on its node', () => {
   it('is nothing on a node without the manifest, which is no error until something is missed', () => {
     const { values, issues, note } = found(reading, null);
     assert.deepEqual([values, issues], [{}, []]);
-    assert.match(note ?? '', /nothing was found either: .*kube-apiserver\.yaml, .* cannot be read: ENOENT/);
+    assert.match(
+      note ?? '',
+      /nothing was found either: .*kube-apiserver\.yaml, .* cannot be read: no such file/,
+    );
   });
 
   it('needs a manifest that is named, and one that can be understood', () => {
@@ -217,7 +220,7 @@ describe('what a router finds on its node', () => {
     const [missing] = found(given, null).issues;
     assert.match(
       missing?.message ?? '',
-      /^--kube-apiserver-manifest: \/srv\/.* cannot be read: ENOENT.*none/,
+      /^--kube-apiserver-manifest: \/srv\/.* cannot be read: no such file.*none/,
     );
     const [other] = found(given, 'kind: Secret', path).issues;
     assert.match(other?.message ?? '', /is no manifest of a pod; set it to none to have nothing found there/);

@@ -131,7 +131,7 @@ describe('serve --config', () => {
     const { lines } = await read(complete.replace('snapshot:', 'snapshot:\n  file: nowhere/snapshot'));
     assert.match(
       lines.join(),
-      /^--snapshot-file: snapshots cannot be kept in \/etc\/router\/nowhere: ENOENT/,
+      /^--snapshot-file: snapshots cannot be kept in \/etc\/router\/nowhere: no such file/,
     );
   });
 });

@@ -65,6 +65,7 @@ async function ask(
   };
   const response = await send().catch((cause: unknown) => {
     const reason = connectionError(cause, {
+      peer: 'router',
       authorities: `certificate-authority in ${connection.kubeconfig}`,
       serverName: '--tls-server-name',
       responseTimeout: limits.responseTimeout,

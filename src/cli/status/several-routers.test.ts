@@ -122,7 +122,7 @@ describe('status of several routers', () => {
     const { code, output } = await status(...both);
     assert.equal(code, 1);
     assert.match(output, new RegExp(`^127\\.0\\.0\\.1:${second.port} +no status$`, 'm'));
-    assert.match(output.replaceAll(/\n {4}/g, ' '), /cannot be asked: .*ECONNREFUSED/);
+    assert.match(output.replaceAll(/\n {4}/g, ' '), /cannot be asked: nothing listens there/);
   });
 
   it('is not led astray by an API server, which is no router', async (context) => {
@@ -204,7 +204,7 @@ describe('status of several routers', () => {
     assert.equal(down.code, 1);
     assert.match(
       down.output.replaceAll(/\n {4}/g, ' '),
-      new RegExp(`https://127\\.0\\.0\\.2:${second.port} cannot be asked: .*ECONNREFUSED`),
+      new RegExp(`https://127\\.0\\.0\\.2:${second.port} cannot be asked: nothing listens there`),
     );
   });
 });

@@ -114,7 +114,14 @@ test('--record of a kubeconfig finds the servers, and needs no certificate besid
   const server = await cluster.startServer({ version: '1.36', name: 'server' });
   const folder = join(cluster.directory, 'recording');
   const { code, errors } = await runCommand(new Map(), [
-    ...['sync', '--kubeconfig', await cluster.kubeconfig(server), '--allow-loopback-peers', '--record', folder],
+    ...[
+      'sync',
+      '--kubeconfig',
+      await cluster.kubeconfig(server),
+      '--allow-loopback-peers',
+      '--record',
+      folder,
+    ],
   ]);
   assert.equal(code, 0, errors);
   assert.match(errors, /^wrote \d+ files to /m);

@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { count } from '../../dashboard/wording/display-names.ts';
-import { errorMessage } from '../../runtime/errors.ts';
+import { errorMessage, fileErrorMessage } from '../../runtime/errors.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { SyncLoop, SyncOnceResult } from '../../sync/sync-loop.ts';
 import { type Command, helpHint } from '../terminal/command.ts';
@@ -67,7 +67,9 @@ async function syncOffline(plan: OfflineSync, context: CommandContext): Promise<
   const { snapshot, warnings, readings, deliveries } = await snapshotFromFolder(folder, options).catch(
     (cause: unknown) => {
       // A folder that is not one: called wrongly, as with any other file that a flag names.
-      throw new CommandFailure(2, [`--from: ${errorMessage(cause)}`], { cause });
+      const isOfSystem = cause instanceof Error && 'syscall' in cause;
+      const reason = isOfSystem ? `cannot read ${folder}: ${fileErrorMessage(cause)}` : errorMessage(cause);
+      throw new CommandFailure(2, [`--from: ${reason}`], { cause });
     },
   );
   for (const warning of warnings) context.writeError(`warning: ${warning}\n`);

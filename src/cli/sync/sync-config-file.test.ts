@@ -124,7 +124,7 @@ describe('sync --config', () => {
       complete.replace('caFile: ca.crt', 'caFile: none.crt').replace('port: 8080', 'port: 80800'),
     );
     assert.deepEqual(issues.toSorted(), [
-      '/etc/sync/sync.yaml:5:11: apiServers.caFile: --peer-ca-file: cannot read /etc/sync/none.crt: ENOENT: no such file or directory',
+      '/etc/sync/sync.yaml:5:11: apiServers.caFile: --peer-ca-file: cannot read /etc/sync/none.crt: no such file or directory',
       '/etc/sync/sync.yaml:9:20: endpoints.port must be a port between 1 and 65535, or 0 for none, not 80800',
     ]);
   });

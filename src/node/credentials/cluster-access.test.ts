@@ -41,7 +41,7 @@ test('a kubeconfig that cannot be used is an error that says what to do', async 
   const cases: readonly [ClusterAccessOptions, RegExp][] = [
     [
       { kubeconfig: '/nowhere/kubeconfig' },
-      /\/nowhere\/kubeconfig cannot be used as a kubeconfig: ENOENT: no such file or directory$/,
+      /\/nowhere\/kubeconfig cannot be used as a kubeconfig: no such file or directory$/,
     ],
     [{ kubeconfig: broken }, /cannot be used as a kubeconfig/],
     [{ kubeconfig: await kubeconfig(url), context: 'other' }, /has no context other; it has example\./],
