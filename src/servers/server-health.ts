@@ -197,6 +197,12 @@ export class ServerHealth {
     this.#doubt(id);
   }
 
+  /** Another version was read than the one that it was verified to be: who was asked and who was read may be two processes. */
+  readAsAnother(id: string): void {
+    this.#change(id, untried);
+    this.#doubt(id);
+  }
+
   read(id: string): void {
     this.#change(id, afterReading);
   }

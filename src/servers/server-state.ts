@@ -324,6 +324,11 @@ export function isVerified({ isVerified }: ServerState): boolean {
   return isVerified === true;
 }
 
+/** The snapshot has been verified for it, and nothing has given reason to doubt that it is still the same process. */
+export function isInUse({ lost, isVerified }: ServerState): boolean {
+  return lost === undefined && isVerified === true;
+}
+
 /** It may have been upgraded while it was away, or while this router was. */
 export function isToBeVerified({ lost, isVerified }: ServerState): boolean {
   return lost !== undefined || isVerified !== true;

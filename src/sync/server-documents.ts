@@ -17,6 +17,11 @@ export interface ServerDocuments {
    * @throws {ReadError} `Unreachable` if there is no complete response (no connection, broken off, too slow, too large)
    */
   get(path: string, accept: string, signal?: AbortSignal): Promise<ServerDocument>;
+  /**
+   * Has new connections opened from now on: those that are open may lead to the process that was at the address before. Left
+   * out where none stay open.
+   */
+  renewConnections?(): void;
 }
 
 export interface WatchResponse {

@@ -120,6 +120,22 @@ test('a server that is another process now is read at once, whatever its back-of
   assert.equal(readings.get('server')?.ok, true);
 });
 
+test('a server that is another process now is read over new connections, and so is every one when somebody knows more', async () => {
+  const renewedBefore: number[] = [];
+  const documents = fakeServer(responses);
+  const server = { ...documents, renewConnections: () => void renewedBefore.push(reads(documents)) };
+  const { readers, signal } = setUp({});
+  const follow = (holderIdentity: string) =>
+    readers.follow([{ id: 'server', documents: server, holderIdentity }]);
+  for (const holder of ['first', 'first', 'second']) {
+    follow(holder);
+    await readers.round(signal, undefined);
+  }
+  assert.deepEqual([reads(documents), renewedBefore], [3, [2]]);
+  readers.renewConnections();
+  assert.deepEqual(renewedBefore, [2, 3]);
+});
+
 test('a late response of an earlier process does not replace that of the new one', async () => {
   const late = Promise.withResolvers<ServerDocument>();
   const server = fakeServer(responses);

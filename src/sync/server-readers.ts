@@ -271,6 +271,7 @@ export function createServerReaders(options: ServerReadersOptions) {
           states.set(server.id, { ...newState(server), predecessor: predecessors.get(server.id) });
         } else if (isOther(state.server, server)) {
           state.drop.abort();
+          server.documents.renewConnections?.();
           // The versions that it stored at stay known until those of the new process have been read.
           const { hashReader, notReadyAt } = state;
           hashReader.outdate();
@@ -319,6 +320,10 @@ export function createServerReaders(options: ServerReadersOptions) {
       return new Map(latest);
     },
     untilNews,
+    /** Somebody knows of a process that may not be the one that the open connections lead to. */
+    renewConnections(): void {
+      for (const { server } of states.values()) server.documents.renewConnections?.();
+    },
     starts: (): ReadonlyMap<string, SeenStart> =>
       new Map([...states].flatMap(([id, { start }]) => (start === undefined ? [] : [[id, start]]))),
     /** What servers that are not ready yet say that they will serve, by ID. */

@@ -89,6 +89,7 @@ export interface SyncStatus {
 export interface SyncLoop {
   /** Resolves when `signal` aborts; never rejects. Once only. */
   run(signal: AbortSignal): Promise<void>;
+  /** A server says of itself what was not read: all are read at once, over new connections. */
   hurry(): void;
   status(): SyncStatus;
 }
@@ -230,7 +231,10 @@ export function createSyncLoop(given: SyncParts): SyncLoop {
         ...targets.map((target) => target.run(signal)),
       ]);
     },
-    hurry: wakeUp,
+    hurry() {
+      context.readers.renewConnections();
+      wakeUp();
+    },
     status: () => ({
       generation: publication.snapshot()?.metadata.generation,
       lastRoundAt: last?.endedAt,

@@ -88,6 +88,7 @@ const flagsOfOthers: ReadonlySet<string> = new Set([
   ...['--anonymous-auth', '--authentication-kubeconfig', '--authorization-kubeconfig'],
   ...[
     '--emulated-version',
+    '--permit-port-sharing',
     '--shutdown-send-retry-after',
     // wrangler
     '--env',

@@ -11,7 +11,7 @@ import { ask } from './security/ask.ts';
 import { apiServerPair, clientTls } from './security/certificates.ts';
 import { pushSnapshot, startOne, withHealth } from './security/router-under-test.ts';
 import type { FlagChanges } from './serve-options.ts';
-import { snapshotOf } from './snapshot-builder.ts';
+import { type ServerOptions, snapshotOf } from './snapshot-builder.ts';
 
 export const jobs = '/apis/batch/v1/namespaces/default/jobs';
 export const pods = '/api/v1/namespaces/default/pods';
@@ -32,6 +32,11 @@ export interface Server {
   version: string;
   stop(): Promise<void>;
   start(): Promise<void>;
+  /**
+   * Another process takes the connections that are opened from now on, and the one of before keeps those that are open: what
+   * `--permit-port-sharing` does, and a load balancer that drains.
+   */
+  handOver(version: string): Promise<void>;
 }
 
 async function startServer(context: TestContext, id: string, protocol: Protocol): Promise<Server> {
@@ -39,6 +44,7 @@ async function startServer(context: TestContext, id: string, protocol: Protocol)
   const watches: PeerOutgoing[] = [];
   let peer: Peer;
   const start = async (port = 0): Promise<void> => {
+    const { version } = server;
     peer = await startPeer(
       context,
       protocol,
@@ -58,7 +64,7 @@ async function startServer(context: TestContext, id: string, protocol: Protocol)
         }
         outgoing.writeHead(200, { 'content-type': 'application/json' });
         if (incoming.url?.includes('watch=true') !== true) {
-          outgoing.end(JSON.stringify({ answeredBy: id, gitVersion: server.version }));
+          outgoing.end(JSON.stringify({ answeredBy: id, gitVersion: version }));
           return;
         }
         watches.push(outgoing);
@@ -80,6 +86,11 @@ async function startServer(context: TestContext, id: string, protocol: Protocol)
     },
     stop: () => peer.stop(),
     start: () => start(peer.port),
+    async handOver(next) {
+      server.version = next;
+      await peer.leave();
+      await start(peer.port);
+    },
   };
   await start();
   return server;
@@ -101,8 +112,8 @@ export interface Cluster {
   becomes(server: Server, status: 'healthy' | 'unhealthy'): Promise<void>;
   /** Which server answers. */
   answeredBy(path: string): Promise<string>;
-  /** Pushes what is known of the servers now. */
-  push(generation: number): Promise<void>;
+  /** Pushes what is known of the servers now. @param more of servers, by ID */
+  push(generation: number, more?: Readonly<Record<string, Partial<ServerOptions>>>): Promise<void>;
 }
 
 /**
@@ -135,11 +146,11 @@ export async function startCluster(
   );
   const known = ({ port: listening, version }: Server) => ({ address: `127.0.0.1:${listening}`, version });
   const [first, second] = peers;
-  const push = async (generation: number): Promise<void> => {
+  const push: Cluster['push'] = async (generation, more = {}) => {
     const servers = {
-      local: { ...known(local), serves: ['v1/pods'] },
-      'peer-1': { ...known(first), serves: ['v1/pods', 'batch/v1/jobs'] },
-      'peer-2': { ...known(second), serves: ['v1/pods', 'batch/v1/jobs'] },
+      local: { ...known(local), serves: ['v1/pods'], ...more['local'] },
+      'peer-1': { ...known(first), serves: ['v1/pods', 'batch/v1/jobs'], ...more['peer-1'] },
+      'peer-2': { ...known(second), serves: ['v1/pods', 'batch/v1/jobs'], ...more['peer-2'] },
     };
     assert.equal((await pushSnapshot(port, snapshotOf(servers, { generation }))).status, 200);
   };

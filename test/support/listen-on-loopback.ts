@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import type { AddressInfo, Socket } from 'node:net';
+import { type AddressInfo, Server, type Socket } from 'node:net';
 
 /** A server of any protocol: those of Node share no type that says as little. */
 export interface Listening extends NodeJS.EventEmitter {
@@ -14,6 +14,8 @@ interface LoopbackServer {
   connections(): number;
   /** How many of them are open. */
   openConnections(): number;
+  /** Frees the port for another process; connections that are open stay. */
+  leave(): Promise<void>;
   /** Breaks every connection; the same however often it is called. */
   stop(): Promise<void>;
 }
@@ -35,6 +37,12 @@ export async function listenOnLoopback(server: Listening, port = 0): Promise<Loo
     port: (server.address() as AddressInfo).port,
     connections: () => accepted,
     openConnections: () => sockets.size,
+    leave: () =>
+      new Promise((resolve) => {
+        // Those of HTTP would close idle connections, too.
+        Server.prototype.close.call(server);
+        setImmediate(resolve);
+      }),
     stop() {
       stopped ??= new Promise((resolve) => {
         server.close(() => resolve());

@@ -64,6 +64,8 @@ export interface Peer {
   connections(): number;
   /** Connections open now. */
   openConnections(): number;
+  /** Frees its port; connections that are open stay. */
+  leave(): Promise<void>;
   /** Stops at once, so that the test can go on without it. */
   stop(): Promise<void>;
 }

@@ -8,8 +8,9 @@ import { systemClock } from '../../runtime/time.ts';
 import { type ConnectionEnd, connectionCloser } from '../../servers/connection-closer.ts';
 import { HealthMonitor } from '../../servers/health-monitor.ts';
 import { ServerHealth } from '../../servers/server-health.ts';
-import { isToBeVerified, type ProbeOutcome } from '../../servers/server-state.ts';
+import { isInUse, isToBeVerified, type ProbeOutcome } from '../../servers/server-state.ts';
 import { type Answers, SilenceWatch } from '../../servers/silence-watch.ts';
+import type { SnapshotServer } from '../../snapshot/format/schema.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import type { HealthConfig } from '../configuration/serve-config.ts';
 
@@ -48,6 +49,7 @@ export function followServers(options: FollowedServersOptions) {
       }
       const isNews = !isDeepStrictEqual(words.get(id), word);
       words.set(id, word);
+      endOlderConnections(id);
       if (isNews) onChanged();
       return false;
     },
@@ -95,11 +97,31 @@ export function followServers(options: FollowedServersOptions) {
       logger.warn({ milliseconds: Math.round(milliseconds) }, text);
     },
   });
-  const changed = connectionCloser(health, (id, how) => {
+  const end = (id: string, how: ConnectionEnd): void => {
     const destination = destinations.get(id);
     if (destination !== undefined) endConnections(destination, how);
-  });
-  health.observe({ changed });
+  };
+  /**
+   * Another process may have taken the address while the one before goes on with the connections that it has
+   * (`--permit-port-sharing`, a load balancer that drains): what is asked from now on is asked over new ones.
+   */
+  const endOlderConnections = (id: string): void => end(id, 'when-idle');
+  health.observe({ changed: connectionCloser(health, end) });
+  /** @param before as the table of before had it */
+  const readBy = (server: SnapshotServer, before: SnapshotServer | undefined): void => {
+    const { id, unread = false, version, emulates } = server;
+    if (unread && before?.unread !== true && !isStored) {
+      endOlderConnections(id);
+      health.changedHands(id);
+    }
+    // What it says of itself goes first, where this router may ask it.
+    if (unread || before === undefined || words.has(id)) return;
+    const isOfAnotherVersion = version !== before.version || emulates !== before.emulates;
+    if (isOfAnotherVersion && !isStored && health.is(id, isInUse)) {
+      endOlderConnections(id);
+      health.readAsAnother(id);
+    } else if (before.unread === true) health.read(id);
+  };
   const forEachAt = (origin: string, tell: (id: string) => void): void => {
     for (const destination of destinations.values()) {
       if (destination.origin === origin) tell(destination.id);
@@ -144,14 +166,8 @@ export function followServers(options: FollowedServersOptions) {
       const origins = new Set(followed.map(({ origin }) => origin));
       confirmedByOrigin = new Map([...confirmedByOrigin].filter(([origin]) => origins.has(origin)));
       if (isUrgent() && before?.comparison === undefined) monitor.hurry();
-      for (const { id, unread } of table?.snapshot.servers ?? []) {
-        const wasUnread = before?.snapshot.servers.some(
-          (server) => server.id === id && server.unread === true,
-        );
-        if (unread === true && wasUnread !== true && !isStored) health.changedHands(id);
-        // What it says of itself goes first, where this router may ask it.
-        if (unread !== true && wasUnread === true && !words.has(id)) health.read(id);
-      }
+      const last = new Map(before?.snapshot.servers.map((server) => [server.id, server]));
+      for (const server of table?.snapshot.servers ?? []) readBy(server, last.get(server.id));
       for (const [id, word] of words) {
         if (!isAsTheSnapshotSays(id, word, table)) continue;
         words.delete(id);

@@ -255,6 +255,18 @@ test('after a failure or a 5xx the next server is asked, and stays in use', asyn
   await assert.rejects(nobody.get('/api', 'application/json', signal), { message: /127\.0\.0\.1:1: / });
 });
 
+test('connections that are renewed carry nothing new: another process may have taken the address', async (context) => {
+  const sockets: unknown[] = [];
+  const documents = await apiServer(context, ({ url, socket }, response) => {
+    sockets.push(socket);
+    serve(url, response);
+  });
+  for (let time = 0; time < 2; time++) await documents.get('/api', 'application/json');
+  documents.renewConnections?.();
+  await documents.get('/api', 'application/json');
+  assert.deepEqual([sockets[1] === sockets[0], sockets[2] === sockets[0]], [true, false]);
+});
+
 test('a watch that is given up frees its connection at once', async (context) => {
   let closed = false;
   const address = await listening(context, false, (_, response) => {

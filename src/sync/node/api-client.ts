@@ -85,6 +85,10 @@ export class ApiClient {
         known.set(key, { etag, document });
         return document;
       },
+      renewConnections: () => {
+        this.#clients.get(keyOf(endpoint))?.client.retire();
+        this.#clients.delete(keyOf(endpoint));
+      },
     };
     this.#documents.set(keyOf(endpoint), documents);
     return documents;
