@@ -123,6 +123,7 @@ const flagsOfOthers: ReadonlySet<string> = new Set([
     '--quick',
     '--record',
     '--rounds',
+    '--router-faults',
     '--runs',
     '--seed',
     '--start',
