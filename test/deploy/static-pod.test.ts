@@ -25,7 +25,7 @@ const podSchema = v.object({
       v.object({
         args: v.array(v.string()),
         startupProbe: probe,
-        livenessProbe: v.object({ tcpSocket: v.strictObject({ host: v.string(), port: v.number() }) }),
+        livenessProbe: probe,
         readinessProbe: probe,
         resources: v.object({ limits: v.strictObject({ memory: v.string() }) }),
         securityContext: v.object({
@@ -116,7 +116,7 @@ test('it sees the host’s files under their own paths, and writes only beside t
 test('its probes ask the router on its own port, and those of a kube-apiserver that has moved the other one', () => {
   const on = (path: string) => ({ host: '127.0.0.1', path, port: 7443, scheme: 'HTTPS' });
   assert.deepEqual(container.startupProbe.httpGet, on('/livez'));
-  assert.deepEqual(container.livenessProbe.tcpSocket, { host: '127.0.0.1', port: 7443 });
+  assert.deepEqual(container.livenessProbe.httpGet, on('/livez'));
   assert.deepEqual(container.readinessProbe.httpGet, on('/readyz'));
 
   const patch = v.parse(

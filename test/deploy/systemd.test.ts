@@ -65,6 +65,13 @@ for (const name of ['mixed-version-proxy.service', 'mixed-version-proxy-sync.ser
       assert.equal(setting('RestartPreventExitStatus'), '2');
     });
 
+    test('a process that stands still is started again, without a dump of its keys', () => {
+      assert.ok(Number(setting('WatchdogSec')) > 0);
+      assert.equal(setting('WatchdogSignal'), 'SIGKILL');
+      // systemd-notify, which tells systemd that the process lives, is a child of it.
+      assert.equal(setting('NotifyAccess'), 'all');
+    });
+
     test('systemd finds no fault in it, and little exposure', { skip }, async (context) => {
       const folder = await temporaryDirectory(context);
       const unit = join(folder, name);

@@ -163,6 +163,25 @@ test('S11: health checks beyond the limit get their answers over HTTP/2 as well,
   await kept.until((received) => received.includes('late'));
 });
 
+test('attack: who takes every connection that is kept back for health checks does not keep another’s out', async (context) => {
+  const { port, handled } = await serverOf(context, { limits: { maxConnections: 1 } });
+  const kept = await rawClient(context, port);
+  kept.write(get('/held'));
+  await eventually(() => handled.length === 1);
+  const silent = Array.from({ length: 16 }, () =>
+    connectTcp({ port, host: '127.0.0.1', localAddress: '127.0.0.2' }).on('error', () => {}),
+  );
+  context.after(() => {
+    for (const socket of silent) socket.destroy();
+  });
+  await Promise.all(silent.map((socket) => once(socket, 'connect')));
+  const probe = await rawClient(context, port);
+  probe.write(get('/livez'));
+  await eventually(() => handled.length === 2);
+  handled[1]?.respond(new Response('ok'));
+  assert.match(await readToEnd(probe), /^HTTP\/1\.1 200 /);
+});
+
 test('attack: connections without a request make room, the one that has rested longest first', async (context) => {
   const { port, handled } = await serverOf(context, { limits: { maxConnections: 3 } });
   const resting = [];

@@ -12,12 +12,17 @@ export interface RouterProcess extends CommandProcess {
   readonly port: number;
 }
 
-/** Starts it in front of a server of the cluster; killed, if it still runs, when the test is over. */
+/**
+ * Starts it in front of a server of the cluster; killed, if it still runs, when the test is over.
+ *
+ * @param shellPrelude a shell command that it is started behind, such as `ulimit -n 256`
+ */
 export async function startRouterProcess(
   context: TestContext,
   { certificates, keyFiles }: EmbeddedCluster,
   apiServer: ExampleApiServer,
   flags: Readonly<Record<string, readonly string[] | undefined>> = {},
+  shellPrelude?: string,
 ): Promise<RouterProcess> {
   const all = serveFlags({
     apiServer,
@@ -28,7 +33,7 @@ export async function startRouterProcess(
     logger: silentLogger,
   });
   const args = flagArguments({ ...all, 'snapshot-file': undefined });
-  const running = startCommandProcess(context, ['serve', ...args]);
+  const running = startCommandProcess(context, ['serve', ...args], shellPrelude);
   const port = (): string | undefined => /"origin":"https:\/\/127\.0\.0\.1:(\d+)"/.exec(running.log())?.[1];
   await eventually(() => port() !== undefined || !running.isRunning());
   if (!running.isRunning()) throw new Error(`the router did not start: ${running.log()}`);

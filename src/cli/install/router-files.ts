@@ -145,10 +145,10 @@ spec:
         ${probe('/livez')}
         periodSeconds: 2
         failureThreshold: 30
-      # The process alone: an API server that is down does not restart the router. At its limit of connections it closes
-      # further ones at once, the kubelet's too, and serves those it has.
+      # The process alone: an API server that is down does not restart the router, nor does a limit that is reached, for
+      # connections and requests are kept back for probes. A stuck one still takes connections: the kernel does.
       livenessProbe:
-        tcpSocket: { host: 127.0.0.1, port: ${port} }
+        ${probe('/livez')}
         periodSeconds: 10
         timeoutSeconds: 5
         failureThreshold: 6

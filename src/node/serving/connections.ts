@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
+import { networkOf } from '../../http2/server/client-budgets.ts';
 import type { FailureLog } from '../../runtime/logger.ts';
 import type { ServerLimits } from '../exchange/serving-limits.ts';
 import { connectionBelow } from './request-handler.ts';
@@ -87,7 +88,10 @@ function isOver(response: ServerResponse): boolean {
   return response.writableFinished || response.destroyed;
 }
 
-/** Connections beyond the limit that are taken for health checks: a router that is full is not to be restarted. */
+/**
+ * Connections beyond the limit that are taken for health checks: a router that is full is not to be restarted. Of the
+ * network that has most of them one makes room for another's.
+ */
 const keptForProbes = 16;
 /** Milliseconds after which a handshake that has not ended makes room for others. */
 const handshakeIsLateAfter = 1_000;
@@ -128,6 +132,8 @@ export class ServerConnections {
   readonly #restingSince: (socket: TLSSocket) => number | undefined;
   readonly #onTurnedAway: (maximum: number) => void;
   readonly #forProbes = new WeakSet<Duplex>();
+  /** Those of them that are open, and the network of each; the one that was opened first stands first. */
+  readonly #beyond = new Map<Socket, string>();
   #ending = false;
 
   /** @param restingSince of a connection of HTTP/2 (`Http2Server`) */
@@ -151,14 +157,29 @@ export class ServerConnections {
     const maximum = this.#maximum;
     if (this.#sockets.size >= maximum && !this.#makeRoom()) {
       this.#onTurnedAway(maximum);
-      if (this.#sockets.size >= maximum + keptForProbes) {
+      if (!this.#takeForProbe(socket)) {
         socket.destroy();
         return;
       }
-      this.#forProbes.add(socket);
     }
     this.#sockets.set(socket, { openedAt: performance.now(), secured: undefined });
     socket.once('close', () => this.#sockets.delete(socket));
+  }
+
+  #takeForProbe(socket: Socket): boolean {
+    const network = networkOf(socket.remoteAddress ?? '');
+    if (this.#beyond.size >= keptForProbes) {
+      const byNetwork = Map.groupBy(this.#beyond, ([, each]) => each);
+      const [most = []] = [...byNetwork.values()].sort((one, other) => other.length - one.length);
+      const [oldest] = most;
+      if (oldest === undefined || most.length <= (byNetwork.get(network)?.length ?? 0) + 1) return false;
+      this.#beyond.delete(oldest[0]);
+      oldest[0].destroy();
+    }
+    this.#beyond.set(socket, network);
+    socket.once('close', () => this.#beyond.delete(socket));
+    this.#forProbes.add(socket);
+    return true;
   }
 
   secured(socket: TLSSocket): void {

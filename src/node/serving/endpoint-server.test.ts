@@ -23,3 +23,24 @@ test('a connection that never asks does not keep a server from closing', async (
   await once(silent, 'connect');
   await Promise.all([once(silent, 'close'), server.close()]);
 });
+
+test('attack: connections that never ask keep no probe out', async (context) => {
+  const server = await startEndpointServer({
+    host: '127.0.0.1',
+    port: 0,
+    fetch: () => new Response('ok'),
+    flag: '--bind-address',
+  });
+  context.after(() => server.close());
+  const silent = Array.from({ length: 256 }, () => connect(Number(new URL(server.origin).port), '127.0.0.1'));
+  const ended = silent.map((socket) =>
+    once(
+      socket.on('error', () => {}),
+      'close',
+    ),
+  );
+  await Promise.all(silent.map((socket) => once(socket, 'connect')));
+  assert.equal(await (await fetch(server.origin)).text(), 'ok');
+  await Promise.race(ended);
+  for (const socket of silent) socket.destroy();
+});

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type ServerOptions } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
 import { joinHostPort } from '../../snapshot/addresses/addresses.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';
@@ -32,7 +32,14 @@ const maximumConnections = 256;
 export async function startEndpointServer(options: EndpointServerOptions): Promise<EndpointServer> {
   const { host, port, fetch, flag } = options;
   const server = createServer(limits, getRequestListener(fetch, { overrideGlobalObjects: false }));
-  server.maxConnections = maximumConnections;
+  const open = new Set<Socket>();
+  server.on('connection', (socket) => {
+    // The one that has been open longest makes room, so that nobody keeps probes out: each request here takes milliseconds.
+    const [oldest] = open;
+    if (open.size >= maximumConnections) oldest?.destroy();
+    open.add(socket);
+    socket.once('close', () => open.delete(socket));
+  });
   try {
     await once(server.listen(port, host), 'listening');
   } catch (error) {
