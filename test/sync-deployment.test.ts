@@ -39,7 +39,7 @@ test('the deployment starts the sync job with flags that it has, and with files 
   const faults = errors.split('\n').filter((line) => line !== '');
   assert.ok(faults.length > 0);
   for (const fault of faults) {
-    const [, path = ''] = /cannot read (\S+): ENOENT/.exec(fault) ?? assert.fail(fault);
+    const [, path = ''] = /cannot read (\S+): no such file/.exec(fault) ?? assert.fail(fault);
     assert.ok(
       volumeMounts.some(({ mountPath }) => path.startsWith(`${mountPath}/`)),
       path,

@@ -76,7 +76,7 @@ async function assertStarts(
     );
   assert.ok(faults.length > 0);
   for (const fault of faults) {
-    const [, path = ''] = /cannot read (\S+): ENOENT/.exec(fault) ?? assert.fail(fault);
+    const [, path = ''] = /cannot read (\S+): no such file/.exec(fault) ?? assert.fail(fault);
     const mounted = volumeMounts.map(({ mountPath }) => mountPath);
     // The token of the service account is mounted by Kubernetes.
     if (template.spec['automountServiceAccountToken'] !== false) mounted.push(serviceAccountFolder);
