@@ -1,5 +1,5 @@
-import { createRequire } from 'node:module';
-import { dirname, join, resolve } from 'node:path';
+import { resolve } from 'node:path';
+import { runtimeFile } from '../runtimes/index.ts';
 import { startEdgeProcess } from './edge-process.ts';
 import type { RunningEdge, StartEdgeOptions } from './running-edge.ts';
 import { bundleWorkerBuild, type WorkerBuild } from './worker-build.ts';
@@ -40,10 +40,8 @@ export async function startWorkerd(options: StartWorkerdOptions): Promise<Runnin
 
 /** The binary itself, not the script around it: a signal has to reach the process that it is for. */
 function workerdBinary(): string {
-  const require = createRequire(import.meta.url);
-  const workerd = dirname(require.resolve('workerd/package.json'));
   const platform = { x64: '64', arm64: 'arm64' }[process.arch as string] ?? process.arch;
   const name = `@cloudflare/workerd-${process.platform === 'win32' ? 'windows' : process.platform}-${platform}`;
   const binary = process.platform === 'win32' ? 'bin/workerd.exe' : 'bin/workerd';
-  return createRequire(join(workerd, 'package.json')).resolve(`${name}/${binary}`);
+  return runtimeFile(`${name}/${binary}`);
 }

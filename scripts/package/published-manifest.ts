@@ -16,7 +16,7 @@ export interface PackageManifest {
 /**
  * What is for a checkout only.
  *
- * `optionalDependencies` are runtimes of 150 MB and more that the tests and an older Node need: npm installs a
+ * `optionalDependencies` are Node itself, 200 MB for machines that have an older one: npm installs a
  * package's optional dependencies for whoever depends on it, so they must not be in what is published. `private`
  * keeps a checkout from being published by accident; what `npm run package` makes is meant to be.
  */

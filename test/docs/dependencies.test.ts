@@ -6,8 +6,10 @@ import { root } from './support/pages.ts';
 
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
 type Manifest = Readonly<Record<string, Readonly<Record<string, string>>>>;
-/** The product's and the demo's. */
-const manifests = ['package.json', 'demo/package.json'].map((path) => JSON.parse(read(path)) as Manifest);
+/** The product's, the demo's and that of the runtimes. */
+const manifests = ['package.json', 'demo/package.json', 'scripts/runtimes/package.json'].map(
+  (path) => JSON.parse(read(path)) as Manifest,
+);
 const fields = ['dependencies', 'devDependencies', 'optionalDependencies'];
 /** Name and version of each dependency. */
 const dependencies = manifests.flatMap((manifest) =>
@@ -27,7 +29,7 @@ test('DEPENDENCIES.md says of every dependency what it is for, and of none that 
     rows.filter(
       (cell) =>
         /^[@a-z]/.test(cell) &&
-        !/^(?:package|development only|of the demo alone .*)$/.test(cell) &&
+        !/^(?:package|development only|of the (?:demo|tests and the edge) alone .*)$/.test(cell) &&
         !names.includes(cell),
     ),
     [],
@@ -47,13 +49,21 @@ test('the demo and the product have one version of what both need', () => {
   }
 });
 
-test('the lock file names no registry, so that any will do', () => {
-  const lock = JSON.parse(read('package-lock.json')) as {
-    packages: Readonly<Record<string, { readonly resolved?: string; readonly link?: boolean }>>;
-  };
-  for (const [path, { resolved, link }] of Object.entries(lock.packages)) {
-    // npm finds a workspace by this path.
-    if (link === true) assert.equal(resolved, 'demo', path);
-    else assert.equal(resolved, undefined, path);
-  }
+for (const lockFile of ['package-lock.json', 'scripts/runtimes/package-lock.json']) {
+  test(`${lockFile} names no registry, so that any will do`, () => {
+    const lock = JSON.parse(read(lockFile)) as {
+      packages: Readonly<Record<string, { readonly resolved?: string; readonly link?: boolean }>>;
+    };
+    for (const [path, { resolved, link }] of Object.entries(lock.packages)) {
+      // npm finds a workspace by this path.
+      if (link === true) assert.equal(resolved, 'demo', path);
+      else assert.equal(resolved, undefined, path);
+    }
+  });
+}
+
+test('npm ci installs no runtime but Node: those of the tests are as large as half of the rest', () => {
+  const lock = JSON.parse(read('package-lock.json')) as { packages: Readonly<Record<string, object>> };
+  const runtimes = Object.keys(lock.packages).filter((path) => /workerd|miniflare|deno|\bbun\b/.test(path));
+  assert.deepEqual(runtimes, []);
 });

@@ -17,8 +17,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { build } from 'esbuild';
-import { Miniflare, type MiniflareOptions } from 'miniflare';
 import { type MadePackage, makePackage, root } from '../../scripts/package/make-package.ts';
+import { runtimeFile, startMiniflare } from '../../scripts/runtimes/index.ts';
 import { unpack } from './unpack.ts';
 
 const tool = (path: string) => join(root, 'node_modules', path);
@@ -231,7 +231,7 @@ describe('a program that installs the package', () => {
         },
       ],
     };
-    const running = new Miniflare(options as unknown as MiniflareOptions);
+    const running = await startMiniflare(options);
     try {
       const statuses: number[] = [];
       for (const path of ['/k8s/livez', '/k8s/readyz', '/elsewhere']) {
@@ -249,7 +249,7 @@ describe('a program that installs the package', () => {
     const page = readFileSync(join(root, 'docs/guides/edge.md'), 'utf8');
     const [, configuration = ''] = /```toml package\n(.*?)```/s.exec(page) ?? [];
     const directory = project('finished-worker', { 'wrangler.toml': configuration });
-    run(directory, tool('wrangler/bin/wrangler.js'), 'deploy', '--dry-run', '--outdir', 'uploaded');
+    run(directory, runtimeFile('wrangler/bin/wrangler.js'), 'deploy', '--dry-run', '--outdir', 'uploaded');
     const uploaded = readdirSync(join(directory, 'uploaded')).filter((file) => file.endsWith('.js'));
     assert.ok(uploaded.length > 15, uploaded.join(', '));
     assert.ok(

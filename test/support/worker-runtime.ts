@@ -1,4 +1,4 @@
-import { Miniflare, type MiniflareOptions } from 'miniflare';
+import { type Miniflare, startMiniflare } from '../../scripts/runtimes/index.ts';
 import { bundleWorker, entryModule, type WorkerModule } from '../../scripts/worker/bundle-worker.ts';
 
 let bundled: Promise<readonly WorkerModule[]> | undefined;
@@ -72,10 +72,7 @@ export async function startWorkers(
       ...(network === undefined ? [] : [outboundWorker(network)]),
     ],
   };
-  // The option types of this pre-release leave out forms that it takes.
-  const miniflare = new Miniflare(options as unknown as MiniflareOptions);
-  await miniflare.ready;
-  return miniflare;
+  return startMiniflare(options);
 }
 
 /** Stands for the platform's way out, with a trust store of its own. */

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { setDefaultCACertificates } from 'node:tls';
 import { promisify } from 'node:util';
-import { createTestHarness, type TestHarness } from 'wrangler';
+import { createWranglerHarness, runtimeFile, type TestHarness } from '../../scripts/runtimes/index.ts';
 import { entryModule } from '../../scripts/worker/bundle-worker.ts';
 import { allHeaders } from '../../src/apimachinery/raw-headers.ts';
 import { peerAssertionHeader } from '../../src/request/headers.ts';
@@ -29,7 +29,7 @@ before(async () => {
   const { authority, local, syncKey } = cluster;
   // Stands for the trust store of the platform: the harness has this process fetch for its Workers.
   setDefaultCACertificates([authority.certificate]);
-  harness = createTestHarness({
+  harness = await createWranglerHarness({
     root,
     workers: [
       {
@@ -57,10 +57,9 @@ after(async () => {
 });
 
 async function dryRun(outdir: string): Promise<typeof uploaded> {
-  const wrangler = join(root, 'node_modules', 'wrangler', 'bin', 'wrangler.js');
   const { stdout } = await promisify(execFile)(
     process.execPath,
-    [wrangler, 'deploy', '--dry-run', '--outdir', outdir],
+    [runtimeFile('wrangler/bin/wrangler.js'), 'deploy', '--dry-run', '--outdir', outdir],
     { cwd: root, env: { ...process.env, WRANGLER_SEND_METRICS: 'false' }, timeout: 120_000 },
   );
   return { stdout, directory: outdir };

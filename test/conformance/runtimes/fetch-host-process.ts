@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { startEdgeProcess } from '../../../scripts/edge/edge-process.ts';
+import { findRuntimeFile, runtimeFile } from '../../../scripts/runtimes/index.ts';
 import type { Cluster } from '../cluster.ts';
 import { clientTls, clusterAuthority, serverPair } from '../credentials.ts';
 import type { ConformanceRuntime, RunningRuntime } from '../runtime.ts';
@@ -10,7 +10,7 @@ import { startEdgeRuntime } from './edge-process.ts';
 import type { FetchHostSettings } from './fetch-host-settings.ts';
 
 interface FetchHostRuntime {
-  /** The module of the optional dependency that is the runtime's binary. */
+  /** The module that is the runtime's binary. */
   readonly binary: string;
   /** Its arguments, before the script and its own. @param directory all that it may read and write */
   readonly args: (directory: string) => readonly string[];
@@ -25,8 +25,8 @@ export function fetchHost({
 }: FetchHostRuntime): Pick<ConformanceRuntime, 'missing' | 'start'> {
   return {
     missing: () =>
-      binaryOf(binary) === undefined
-        ? `${binary} is missing: install the optional dependencies (npm ci without --omit=optional) on Linux x64`
+      findRuntimeFile(binary) === undefined
+        ? `${binary} is missing: npm run runtimes, on Linux x64`
         : undefined,
     start: (cluster: Cluster): Promise<RunningRuntime> =>
       startEdgeRuntime(async (directory) => {
@@ -40,7 +40,7 @@ export function fetchHost({
         await writeFile(authorities, clusterAuthority.certificate);
         await writeFile(path, JSON.stringify(hostSettings), { mode: 0o600 });
         return startEdgeProcess({
-          command: binaryOf(binary) ?? '',
+          command: runtimeFile(binary),
           args: [...args(directory), join(import.meta.dirname, 'fetch-host.ts'), path],
           directory,
           // The keys of token issuers are fetched from whom the runtime trusts.
@@ -54,13 +54,4 @@ export function fetchHost({
         });
       }, clientTls),
   };
-}
-
-/** `undefined` when the optional dependency was not installed. */
-function binaryOf(module: string): string | undefined {
-  try {
-    return createRequire(import.meta.url).resolve(module);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,4 +1,4 @@
-import { Miniflare, type MiniflareOptions } from 'miniflare';
+import { type Miniflare, startMiniflare } from '../../../scripts/runtimes/index.ts';
 import type { Cluster } from '../cluster.ts';
 import { clusterAuthority, frontProxyPair } from '../credentials.ts';
 import type { ConformanceRuntime, RunningRuntime } from '../runtime.ts';
@@ -34,10 +34,10 @@ export const miniflare: ConformanceRuntime = {
     ),
   },
   exceptions: unnoticedDepartures,
-  start: startMiniflare,
+  start,
 };
 
-async function startMiniflare(cluster: Cluster): Promise<RunningRuntime> {
+async function start(cluster: Cluster): Promise<RunningRuntime> {
   const build = await workerBuild();
   const trustedCertificates = [clusterAuthority.certificate];
   const keypair = { privateKey: frontProxyPair.privateKey, certificateChain: frontProxyPair.chain };
@@ -105,9 +105,7 @@ async function startMiniflare(cluster: Cluster): Promise<RunningRuntime> {
       },
     ],
   };
-  // The option types of this pre-release leave out forms that it takes.
-  const running = new Miniflare(options as unknown as MiniflareOptions);
-  await running.ready;
+  const running = await startMiniflare(options);
   const { port } = await running.unsafeGetDirectURL('router');
   const client = clientOf(running, http1Client({ port: Number(port) }));
   return {

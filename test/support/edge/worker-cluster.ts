@@ -1,4 +1,4 @@
-import type { Miniflare } from 'miniflare';
+import type { Miniflare } from '../../../scripts/runtimes/index.ts';
 import { sealSnapshot } from '../../../src/snapshot/signing/seal.ts';
 import {
   type StartWorkersOptions,

@@ -1,0 +1,22 @@
+/**
+ * Installs workerd, Miniflare, wrangler, Deno and Bun, from the lock file beside this: `npm run runtimes`. They are no
+ * part of `npm ci`, since only tests and the edge need them, and they are as large as half of all the rest.
+ * `npm run check`, with which `npm test` begins, does this first; where they are up to date it takes no time.
+ */
+import { spawnSync } from 'node:child_process';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+const wanted = readFileSync(join(import.meta.dirname, 'package-lock.json'), 'utf8');
+/** What was installed to its end: the lock file of then. */
+const record = join(import.meta.dirname, 'node_modules', '.installed-lock.json');
+
+if (!existsSync(record) || readFileSync(record, 'utf8') !== wanted) {
+  console.log('Installing the runtimes of the tests into scripts/runtimes: 400 MB, once.');
+  const { status } = spawnSync('npm', ['ci', '--ignore-scripts', '--no-progress'], {
+    cwd: import.meta.dirname,
+    stdio: 'inherit',
+  });
+  if (status === 0) writeFileSync(record, wanted);
+  process.exitCode = status ?? 1;
+}
