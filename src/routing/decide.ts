@@ -199,9 +199,7 @@ function decideOtherPath(
 export function isServedByDepartedServer(requestInfo: RequestInfo, table: RoutingTable | undefined): boolean {
   return (
     table !== undefined &&
-    serversOf(requestInfo, table)?.servers.some(
-      ({ departed, missing }) => departed || missing !== undefined,
-    ) === true
+    serversOf(requestInfo, table)?.servers.some(({ departed, missing }) => departed || missing) === true
   );
 }
 
@@ -257,8 +255,8 @@ function decideDocument(
 }
 
 function withoutReachableServer(servers: readonly RoutingServer[]): Decision {
-  if (servers.some(({ missing }) => missing !== undefined)) return serverNotKnown;
-  return servers.some(({ departed }) => departed) ? ofDepartedServer : outOfReach;
+  if (servers.some(({ departed }) => departed)) return ofDepartedServer;
+  return servers.some(({ missing }) => missing) ? serverNotKnown : outOfReach;
 }
 
 /** The document has tens of megabytes in large clusters: it is routed to the newest version, not merged. */

@@ -1,7 +1,7 @@
 import type { Destination } from '../request/destination.ts';
 import type { Clock } from '../runtime/time.ts';
 import type { ServerHealth } from './server-health.ts';
-import { isInDoubt, isLostLately, type ProbeOutcome } from './server-state.ts';
+import { isInDoubt, isLostLately, mayBeStarting, type ProbeOutcome } from './server-state.ts';
 
 interface HealthMonitorOptions {
   readonly health: ServerHealth;
@@ -16,7 +16,7 @@ interface HealthMonitorOptions {
 
 /** A server that is unhealthy or in doubt is probed so many times as often (HAProxy's `fastinter`). */
 const hastePerInterval = 5;
-/** Milliseconds while it is worth waiting for: it was lost a short while ago, and what it serves is not known. */
+/** Milliseconds while it is worth waiting for: it was lost a short while ago, or starts, and what it serves is not known. */
 const whenLost = 100;
 /** A pause is up to this share shorter or longer, so that the probes of many routers do not fall together. */
 const jitter = 0.1;
@@ -43,9 +43,9 @@ export class HealthMonitor {
   /**
    * Follows exactly these servers from now on. One whose address or name has changed is another server, of which nothing is
    * known.
-   * @param isStored what is known of them is of an earlier run
+   * @param isStored whether what is known of one is of an earlier run
    */
-  follow(destinations: readonly Destination[], isStored = false): void {
+  follow(destinations: readonly Destination[], isStored: (id: string) => boolean = () => false): void {
     const wanted = new Map(destinations.map((destination) => [destination.id, destination]));
     for (const [id, { destination }] of this.#followed) {
       const next = wanted.get(id);
@@ -53,7 +53,7 @@ export class HealthMonitor {
       else this.#unfollow(id);
     }
     for (const [id, destination] of wanted) {
-      this.#options.health.follow(id, isStored);
+      this.#options.health.follow(id, isStored(id));
       const followed = { destination, ending: new AbortController(), pause: new AbortController() };
       this.#followed.set(id, followed);
       void this.#watch(followed);
@@ -97,7 +97,8 @@ export class HealthMonitor {
     const spread = 1 - jitter + 2 * jitter * clock.random();
     const { id } = followed.destination;
     const hasty = interval / hastePerInterval;
-    const least = () => (health.is(id, isLostLately) ? Math.min(whenLost, hasty) : hasty) * spread;
+    const isExpected = () => health.is(id, isLostLately) || health.is(id, mayBeStarting);
+    const least = () => (isExpected() ? Math.min(whenLost, hasty) : hasty) * spread;
     let due = health.is(id, isInDoubt) || isUrgent?.() === true ? least() : interval * spread;
     while (!followed.ending.signal.aborted) {
       const left = due - (clock.monotonic() - begun);

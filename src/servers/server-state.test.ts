@@ -12,6 +12,7 @@ import {
   isKnownToOthers,
   isToBeVerified,
   isVerified,
+  mayBeStarting,
   mayStillServe,
   missingKnowledge,
   nextHealth,
@@ -83,6 +84,12 @@ describe('the health of a server', () => {
     assert.equal(after(['ready', 'not-connected', 'not-connected', 'not-connected']).status, 'unhealthy');
     const twice = after(['ready', 'not-connected', 'not-connected']);
     assert.equal(after(['not-connected'], healthAfterResponse(twice)).status, 'healthy');
+  });
+
+  test('may be starting when it was away for long and says that it is not ready', () => {
+    const away = after(['ready', 'unreachable', 'unreachable', 'unreachable']);
+    const starting = nextHealth(away, 'not-ready', thresholds, 600_000);
+    assert.deepEqual([mayBeStarting(away, 600_000), mayBeStarting(starting, 600_001)], [false, true]);
   });
 
   test('is not restored by answers to requests: a server that shuts down still gives them', () => {

@@ -186,7 +186,9 @@ export function nextHealth(
       ? { ...state, successes: 0, missedConnections: state.missedConnections + 1 }
       : { ...afterFailedProbe(state, heard, signal, now), successes: 0, failures: state.failures + 1 };
   const cause: UnhealthyCause = heard === 'not-ready' ? 'not-ready' : 'unreachable';
-  if (state.status === 'unhealthy') return { ...failed, cause };
+  // One that was away and says that it is not ready has been started now.
+  if (state.status === 'unhealthy')
+    return { ...failed, cause, since: cause === state.cause ? state.since : now };
   if (Math.max(failed.failures, failed.missedConnections) < thresholds.fall) return failed;
   return { ...failed, status: 'unhealthy', cause, since: now };
 }

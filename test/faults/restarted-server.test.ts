@@ -108,6 +108,23 @@ describe('a server that is back in another version than the snapshot has', () =>
   });
 });
 
+describe('a server that has departed', () => {
+  test('and comes back makes what nobody is known to serve 503, until a snapshot says what it serves', async (context) => {
+    const { peers, answeredBy, push, becomes } = await startCluster(context);
+    const [back] = peers;
+    const unknown = '/apis/apps/v1/namespaces/default/deployments';
+    const departed = { [back.id]: { departedAt: '2026-11-29T12:00:00Z' } };
+    await back.stop();
+    await push(2, departed);
+    back.version = 'v1.31.0';
+    await back.start();
+    await becomes(back, 'healthy');
+    for (let request = 0; request < 20; request++) assert.equal(await answeredBy(unknown), '503');
+    await push(3);
+    await askUntil(answeredBy, unknown, 'local', /^503$/);
+  });
+});
+
 describe('a connection that breaks off', () => {
   test('under a server that is well has it passed over for one probe only', async (context) => {
     const { peers, answeredBy } = await startCluster(context, slow, 'h2', countsToThree);

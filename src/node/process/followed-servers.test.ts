@@ -91,6 +91,7 @@ async function askedServers(
     const code = how === 'refuses' ? 'ConnectFailed' : 'Timeout';
     throw new TransportError(code, 'no response', { mayHaveBeenProcessed: false });
   });
+  let changes = 0;
   const followed = followServers({
     transport,
     local: undefined,
@@ -99,7 +100,7 @@ async function askedServers(
     identityHeaderNames: defaultIdentityHeaderNames,
     config: { interval: 5_000, timeout: 2_000, rise: 1, fall: 3 },
     endConnections() {},
-    onChanged() {},
+    onChanged: () => void changes++,
     logger: silentLogger,
   });
   const begun = performance.now();
@@ -108,7 +109,8 @@ async function askedServers(
   for (let turn = 0; turn < 20; turn++) await settle();
   followed.stop();
   context.mock.timers.reset();
-  return { begun, followed, originOf: (id: string) => table.server(id)?.origin };
+  const asked = new Set(transport.sent.map(({ destination: { id, origin } }) => `${id} at ${origin}`));
+  return { begun, followed, asked, changes, originOf: (id: string) => table.server(id)?.origin };
 }
 
 async function confirmation(...given: Parameters<typeof askedServers>) {
@@ -144,4 +146,32 @@ test('a server that comes back under another ID was confirmed last by the one at
   assert.equal(followed.serverConfirmedAt('new', origin), followed.serverConfirmedAt('a', undefined));
   assert.equal(followed.serverConfirmedAt('new', 'https://10.9.9.9:6443'), undefined);
   assert.equal(followed.serverConfirmedAt('new', undefined), undefined);
+});
+
+const departedAt = '2026-11-29T12:00:00Z';
+
+test('a server that has departed is asked where it was, and whoever reads the cluster is told that it is back', async (context) => {
+  const { asked, changes } = await askedServers(
+    context,
+    { a: 'responds', b: 'responds' },
+    { b: { departedAt } },
+  );
+  assert.deepEqual([...asked].toSorted(), ['a at https://10.0.0.1:6443', 'b at https://10.0.0.2:6443']);
+  assert.equal(changes, 1);
+});
+
+test('a server that has departed and is silent is waited for by nobody', async (context) => {
+  const { followed } = await askedServers(context, { a: 'responds', b: 'is silent' }, { b: { departedAt } });
+  assert.ok(followed.confirmedAt() !== undefined);
+  assert.equal(followed.health.areToBeTried(), false);
+});
+
+test('where another server has taken its address nobody asks for the one that has departed', async (context) => {
+  const address = '10.0.0.1:6443';
+  const { asked } = await askedServers(
+    context,
+    { a: 'responds', b: 'responds' },
+    { b: { departedAt, address } },
+  );
+  assert.deepEqual([...asked], ['a at https://10.0.0.1:6443']);
 });

@@ -11,6 +11,7 @@ import { ServerHealth } from '../../servers/server-health.ts';
 import { isInUse, isToBeVerified, type ProbeOutcome } from '../../servers/server-state.ts';
 import { type Answers, SilenceWatch } from '../../servers/silence-watch.ts';
 import type { SnapshotServer } from '../../snapshot/format/schema.ts';
+import { originOf } from '../../snapshot/routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import type { HealthConfig } from '../configuration/serve-config.ts';
 
@@ -19,7 +20,7 @@ interface FollowedServersOptions extends OutboundOptions, Pick<ProbeOptions, 'tr
   readonly local: Destination | undefined;
   readonly answersOf: (id: string) => Answers;
   readonly endConnections: (destination: Destination, how: ConnectionEnd) => void;
-  /** A server says of itself what the snapshot does not say, for the first time. */
+  /** A server says of itself what the snapshot does not say, for the first time, or has departed and is ready. */
   readonly onChanged: () => void;
 }
 
@@ -54,12 +55,14 @@ export function followServers(options: FollowedServersOptions) {
       return false;
     },
   });
+  const hasDeparted = (id: string): boolean => current?.server(id)?.departed === true;
   const silent = new Set<string>();
   const probe = async (destination: Destination, signal: AbortSignal): Promise<ProbeOutcome> => {
     const { id, origin } = destination;
     const askedAt = performance.now();
     refused.delete(id);
     const outcome = await ask(destination, signal);
+    if (outcome === 'ready' && hasDeparted(id)) onChanged();
     silent.delete(id);
     if (outcome === 'unreachable' && !refused.has(id)) silent.add(id);
     else if (outcome !== 'changed') {
@@ -144,11 +147,11 @@ export function followServers(options: FollowedServersOptions) {
         confirmedAt.get(id) ?? (origin === undefined ? undefined : confirmedByOrigin.get(origin));
       return askedAt && performance.timeOrigin + askedAt;
     },
-    /** Of a server that neither this router nor who reads the cluster can reach, and whose Lease no other process holds, nobody says more. */
+    /** Of a server that has departed, or that neither this router nor who reads the cluster can reach, and whose Lease no other process holds, nobody says more. */
     confirmedAt(): number | undefined {
       const isLost = (id: string) => {
         const server = current?.snapshot.servers.find((each) => each.id === id);
-        return silent.has(id) && server?.stale === true && server.unread !== true;
+        return silent.has(id) && server?.unread !== true && (server?.stale === true || hasDeparted(id));
       };
       const asked = [...destinations.keys()].filter((id) => !isLost(id)).map((id) => confirmedAt.get(id));
       return asked.includes(undefined) ? undefined : Math.min(...asked.filter((at) => at !== undefined));
@@ -156,13 +159,9 @@ export function followServers(options: FollowedServersOptions) {
     follow(table: RoutingTable | undefined): void {
       const before = current;
       current = table;
-      const peers = (table?.servers ?? []).filter(({ id }) => id !== local?.id);
-      const followed = [
-        ...(local === undefined ? [] : [local]),
-        ...peers.flatMap((server) => peerDestination(server) ?? []),
-      ];
+      const followed = [...(local === undefined ? [] : [local]), ...peersIn(table, local?.id)];
       destinations = new Map(followed.map((destination) => [destination.id, destination]));
-      monitor.follow(followed, isStored && table !== undefined);
+      monitor.follow(followed, (id) => isStored && table !== undefined && !hasDeparted(id));
       const origins = new Set(followed.map(({ origin }) => origin));
       confirmedByOrigin = new Map([...confirmedByOrigin].filter(([origin]) => origins.has(origin)));
       if (isUrgent() && before?.comparison === undefined) monitor.hurry();
@@ -184,6 +183,22 @@ export function followServers(options: FollowedServersOptions) {
       monitor.stop();
     },
   };
+}
+
+/**
+ * Those that have departed last, where they were: one that comes back is noticed by its `/readyz`, long before a Lease or an
+ * endpoint names it.
+ */
+function peersIn(table: RoutingTable | undefined, localId: string | undefined): readonly Destination[] {
+  const peers = (table?.servers ?? []).filter(({ id }) => id !== localId);
+  const there = peers.flatMap((server) => peerDestination(server) ?? []);
+  const taken = new Set(there.map(({ origin }) => origin));
+  const departed = peers.flatMap((server) => {
+    const listed = server.departed && table?.snapshot.servers.find(({ id }) => id === server.id);
+    const origin = listed ? originOf(listed) : undefined;
+    return origin === undefined || taken.has(origin) ? [] : (peerDestination({ ...server, origin }) ?? []);
+  });
+  return [...there, ...departed];
 }
 
 const namedIds = 10;

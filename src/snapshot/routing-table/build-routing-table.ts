@@ -114,16 +114,14 @@ function routingServer(
   nameOf: (version: string) => string,
   missing: MissingKnowledge | undefined,
 ): RoutingServer {
-  const { id, url, serverName, version, stale, departedAt, advertised, featureGates } = server;
+  const { id, serverName, version, stale, departedAt, advertised, featureGates } = server;
   const counted = countedVersionOf(server);
   const departed = departedAt !== undefined;
-  const address = advertised?.address ?? server.address;
-  const origin = address === undefined ? url : `https://${address}`;
   const addressSource = advertised === undefined ? server.addressSource : 'advertised';
   return Object.freeze({
     id,
     // What responds there meanwhile need not be it.
-    origin: departed ? undefined : origin,
+    origin: departed ? undefined : originOf(server),
     ...(departed || addressSource === undefined ? {} : { addressSource }),
     serverName: serverName ?? defaultServerName,
     version,
@@ -133,6 +131,12 @@ function routingServer(
     departed,
     ...(missing === undefined ? {} : { missing }),
   });
+}
+
+/** Where it is, or was before it departed. */
+export function originOf({ advertised, address, url }: SnapshotServer): string | undefined {
+  const at = advertised?.address ?? address;
+  return at === undefined ? url : `https://${at}`;
 }
 
 function byId(left: RoutingServer, right: RoutingServer): number {
