@@ -25,7 +25,7 @@ export function hasHelm(): boolean {
 }
 
 /**
- * The chart as a release in `kube-system`, without a cluster. @param values of `helm --set`
+ * The chart as a release, without a cluster. @param values of `helm --set`
  * @param structured of `helm --set-json`, by path
  * @throws Error with what helm says
  */
@@ -33,6 +33,7 @@ export function renderChart(
   values: readonly string[] = [],
   structured: Readonly<Record<string, unknown>> = {},
   release = 'mixed-version-proxy',
+  namespace = 'kube-system',
 ): string {
   const settings = [
     '--set-json',
@@ -44,7 +45,7 @@ export function renderChart(
     ]),
   ];
   // A helm that was built from source takes itself for one of Kubernetes 1.20.
-  const cluster = ['--namespace', 'kube-system', '--kube-version', '1.36.0'];
+  const cluster = ['--namespace', namespace, '--kube-version', '1.36.0'];
   return execFileSync(helm, ['template', release, chartPath, ...cluster, ...settings], {
     cwd: root,
     encoding: 'utf8',

@@ -93,22 +93,32 @@ async function assertStarts(
 
 const subject = v.looseObject({ kind: v.string(), name: v.string() });
 
-/** The user of a certificate is for nodes; pods have a service account, which is one of two that read the cluster. */
-function rightsOfPods(reader: string): readonly KubernetesObject[] {
-  const roles = objectsOf('deploy/kubernetes/reader.yaml').map(
-    (object): KubernetesObject =>
-      object.kind === 'ServiceAccount'
-        ? { ...object, metadata: { ...object.metadata, name: reader } }
-        : object,
-  );
-  return [...roles, ...objectsOf('deploy/kubernetes/own-paths.yaml')].map((object) => {
-    if (!Array.isArray(object['subjects'])) return object;
-    const isOther = ({ kind, name }: v.InferOutput<typeof subject>) =>
-      kind === 'User' ||
-      (kind === 'ServiceAccount' && object.metadata.name === 'mixed-version-proxy-reader' && name !== reader);
-    const subjects = v.parse(v.array(subject), object['subjects']).filter((each) => !isOther(each));
-    return { ...object, subjects };
+const inFiles = /"name":"mixed-version-proxy-(reader|monitor|push)"/g;
+
+/**
+ * The user of a certificate is for nodes; pods have one service account. Roles and bindings have the names of the release in
+ * the chart, so that neither another release nor the files take them over.
+ */
+function rightsOfPods(account: string): readonly KubernetesObject[] {
+  const pushes = account.endsWith('-sync');
+  const files = [
+    ...objectsOf('deploy/kubernetes/reader.yaml').filter(({ kind }) => kind !== 'ServiceAccount'),
+    ...objectsOf('deploy/kubernetes/own-paths.yaml'),
+  ].filter(({ metadata }) => pushes || metadata.name !== 'mixed-version-proxy-push');
+  const roles = files.map((object) => {
+    const renamed: KubernetesObject = JSON.parse(
+      JSON.stringify({ ...object, subjects: undefined }).replaceAll(
+        inFiles,
+        '"name":"mixed-version-proxy:kube-system:$1"',
+      ),
+    );
+    if (!Array.isArray(object['subjects'])) return renamed;
+    const accounts = [{ kind: 'ServiceAccount', name: account, namespace: 'kube-system' }];
+    const groups = v.parse(v.array(subject), object['subjects']).filter(({ kind }) => kind === 'Group');
+    return { ...renamed, subjects: groups.length > 0 ? groups : accounts };
   });
+  const metadata = { name: account, namespace: 'kube-system' };
+  return [{ apiVersion: 'v1', kind: 'ServiceAccount', metadata }, ...roles];
 }
 
 function rightsIn(among: readonly KubernetesObject[]): readonly KubernetesObject[] {
@@ -125,12 +135,12 @@ describe('the manifests', () => {
 
   test('have gateways read the cluster themselves: no sync job, no keys, a service account for the gateway', () => {
     assert.match([...configurationIn(objects).values()].join(), /^apiServers:\n {2}inCluster: true$/m);
-    assert.equal(gateway.template.spec['serviceAccountName'], 'mixed-version-proxy-reader');
+    assert.equal(gateway.template.spec['serviceAccountName'], 'mixed-version-proxy-gateway');
     assert.ok(objects.every(({ kind }) => kind !== 'Deployment'));
   });
 
   test('give the gateway the rights of deploy/kubernetes/reader.yaml', () => {
-    assert.deepEqual(rightsIn(objects), rightsIn(rightsOfPods('mixed-version-proxy-reader')));
+    assert.deepEqual(rightsIn(objects), rightsIn(rightsOfPods('mixed-version-proxy-gateway')));
   });
 
   test('let a voluntary disruption take one gateway at a time', () => {

@@ -51,5 +51,5 @@ test('so do those of a release of any name', {
   const syncJob = ['sync.enabled=true', 'gateway.trustConfigMap=trust', 'gateway.servingSecret=serving'];
   const labels = ['gateway.podLabels.team=edge', 'sync.podLabels.team=edge'];
   const rendered = objectsIn(renderChart([...syncJob, ...labels], {}, 'edge'));
-  assert.deepEqual(exemptions(rendered), { 'edge-gateway': true, 'mixed-version-proxy-sync': true });
+  assert.deepEqual(exemptions(rendered), { 'edge-gateway': true, 'edge-sync': true });
 });

@@ -10,7 +10,8 @@ import type { RouterConnection } from './router-connection.ts';
 
 const limits = { responseTimeout: 10_000, longestResponse: 2 * sealedSnapshotLimit };
 
-const statusRole = 'the ClusterRole mixed-version-proxy-monitor, or to cluster-admin';
+const statusRole =
+  'the ClusterRole mixed-version-proxy-monitor (of a chart <release>:<namespace>:monitor), or to cluster-admin';
 
 /** @throws {CommandFailure} exit code 1 when the router does not tell, as the next two */
 export async function readStatus(connection: RouterConnection): Promise<RouterStatus> {

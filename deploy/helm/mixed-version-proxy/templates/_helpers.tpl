@@ -1,9 +1,21 @@
+{{- /* What names of a release begin with: its own name, as Services and labels can have it. A Service's begins with a letter and
+has no dot (RFC 1035); the longest label is StatefulSet's <name>-gateway-<hash of ten>, which ends at 63 characters. */}}
+{{- define "mvp.name" -}}
+{{- $name := .Release.Name | replace "." "-" }}
+{{- if not (regexMatch "^[a-z]" $name) }}{{ $name = printf "r%s" $name }}{{ end }}
+{{- if and (eq $name .Release.Name) (le (len $name) 44) }}{{ $name }}
+{{- else }}{{ printf "%s-%s" ($name | trunc 35 | trimSuffix "-") (.Release.Name | sha256sum | trunc 8) }}{{ end }}
+{{- end }}
+{{- /* Of objects outside of its namespace, where other releases have theirs: two may have one name in two namespaces. */}}
+{{- define "mvp.clusterName" -}}
+{{ include "mvp.name" . }}:{{ .Release.Namespace }}
+{{- end }}
 {{- define "mvp.image" -}}
 {{ required "image.repository is required: name the registry that you have pushed the image to (docs/start/install.md)" .Values.image.repository }}{{ if .Values.image.digest }}@{{ .Values.image.digest }}{{ else }}:{{ .Values.image.tag }}{{ end }}
 {{- end }}
 {{- /* The service account of whoever reads the cluster. */}}
 {{- define "mvp.reader" -}}
-mixed-version-proxy-{{ ternary "sync" "reader" .Values.sync.enabled }}
+{{ include "mvp.name" . }}-{{ ternary "sync" "gateway" .Values.sync.enabled }}
 {{- end }}
 {{- define "mvp.podSecurity" -}}
 runAsNonRoot: true
@@ -87,7 +99,7 @@ pods of kube-system can mount; or nowhere, and nobody is known by a certificate.
 {{- if .Values.gateway.trustConfigMap }}given{{ else if eq .Release.Namespace "kube-system" }}published{{ else }}nobody{{ end }}
 {{- end }}
 {{- define "mvp.servingSecret" -}}
-{{ .Values.gateway.servingSecret | default (printf "%s-gateway-serving" .Release.Name) }}
+{{ .Values.gateway.servingSecret | default (printf "%s-gateway-serving" (include "mvp.name" .)) }}
 {{- end }}
 {{- define "mvp.trustConfigMap" -}}
 {{ .Values.gateway.trustConfigMap | default "kube-root-ca.crt" }}
