@@ -233,7 +233,10 @@ export async function runUpgrade(options: UpgradeOptions): Promise<UpgradeOutcom
           admin,
         ),
       );
-      const readyAt = await untilReady(server, () => tlsRequest(`${server.url}/readyz`, admin));
+      // A server that starts may hold a question for seconds, and respond to a later one at once.
+      const readyAt = await untilReady(server, () =>
+        tlsRequest(`${server.url}/readyz`, admin, { timeout: 500 }),
+      );
       states.ready(server);
       faults.afterReady();
       tell(`${timeNow()} ${name} is ready as ${binary.version}`);
