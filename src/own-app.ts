@@ -40,9 +40,9 @@ import {
   getSnapshot,
   isPushTarget,
   type PushTarget,
-  putSnapshot,
   type SnapshotSource,
 } from './snapshot/receiving/snapshot-endpoint.ts';
+import { SnapshotPushes } from './snapshot/receiving/snapshot-pushes.ts';
 
 export interface AppOptions extends MiddlewareOptions {
   /** Its table is the one that is routed by. Where it is a `SnapshotReceiver` as well, snapshots can be pushed. */
@@ -130,8 +130,10 @@ function ownPaths(
   const tellAddress = tellAdvertisedAddress(options.advertised);
   const signed = onlyAuthorizedOrUnknownCallers(authorize);
   if (isPushTarget(source)) {
-    app.put('/v1/snapshot', signed, tellAddress, ({ var: { inbound } }) =>
-      putSnapshot(inbound.body(), source),
+    const pushes = new SnapshotPushes(source);
+    app.put('/v1/snapshot', signed, tellAddress, ({ var: { inbound, caller } }) =>
+      // Whoever is known here does not wait for callers who are not.
+      pushes.take({ body: inbound.body(), queue: caller.kind, held: inbound.held, signal: inbound.signal }),
     );
   }
   app.use(onlyAuthorizedCallers(authorize));

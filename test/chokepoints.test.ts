@@ -138,12 +138,12 @@ test('OwnSnapshotReceiver.acceptOwn, which asks for no signature, is called by t
 });
 
 test('SnapshotReceiver.accept is called by the push endpoint alone', () => {
-  assert.deepEqual(placesOf(/\breceiver\.accept\(/), ['src/snapshot/receiving/snapshot-endpoint.ts']);
+  assert.deepEqual(placesOf(/\breceiver\.accept\(/i), ['src/snapshot/receiving/snapshot-pushes.ts']);
   assert.deepEqual(placesOf(/\.accept\(/).sort(), [
     'src/edge/snapshot/snapshot-keeping.ts', // hands the push on to the receiver that it extends
     'src/own-app.ts',
     'src/proxy/router.ts',
-    'src/snapshot/receiving/snapshot-endpoint.ts',
+    'src/snapshot/receiving/snapshot-pushes.ts',
   ]);
 });
 

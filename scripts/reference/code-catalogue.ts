@@ -78,7 +78,7 @@ export const codeUnions: readonly CodeUnion[] = [
     source: 'src/snapshot/format/snapshot-error.ts',
     name: 'SnapshotErrorCode',
     introduction:
-      'Why a pushed snapshot was refused: 401 for `Unsigned`, `UnknownKey` and `BadSignature`, 413 for `TooLarge`, 422 with every error for `Invalid`, 409 for `NotNewer`, 405 for `ReadsClusterItself`. The router keeps its snapshot.',
+      'Why a pushed snapshot was refused: 401 for `Unsigned`, `UnknownKey` and `BadSignature`, 413 for `TooLarge`, 422 with every error for `Invalid`, 409 for `NotNewer`, 405 for `ReadsClusterItself`. The router keeps its snapshot. One that was not read whole has no code of its own: 400 when its sender broke it off, 413 when it is too long, 429 when others are being read, 504 when it did not arrive in time.',
     descriptions: { TooLarge: 'Larger than any snapshot may be.' },
   },
   {

@@ -1,6 +1,7 @@
 import { firstHeader, type RawHeaders, rawHeadersOf } from '../apimachinery/raw-headers.ts';
 import type { RequestInfo } from '../apimachinery/request-info.ts';
 import type { Decision } from '../routing/decision.ts';
+import type { ByteCount } from '../runtime/bytes.ts';
 import type { Destination, NotSentCode, TransportErrorCode } from './destination.ts';
 import type { Caller } from './user-info.ts';
 
@@ -60,6 +61,8 @@ export interface InboundRequest {
   /** @returns whether the body, if there is one, can be sent from its first byte on, although a destination was sent it. */
   rewindBody?(): boolean;
   forgetBody?(): void;
+  /** Counts what is kept of the body as held for its client; where memory runs short the exchange ends. Left out: nobody counts. */
+  readonly held?: ByteCount | undefined;
   readonly signal: AbortSignal;
   /**
    * Calls `listener` once the exchange is over: response sent whole, or either side gone. Left out by runtimes

@@ -11,6 +11,11 @@ export async function sha256Digest(bytes: Uint8Array): Promise<string> {
   return `sha256:${digest.toHex()}`;
 }
 
+/** Counts bytes that are held in memory. */
+export interface ByteCount {
+  add(bytes: number): void;
+}
+
 /** Reads a body as UTF-8 text; `undefined`, with the rest unread, when it is longer than `limit` bytes. */
 export async function readText(body: ReadableStream<Uint8Array>, limit: number): Promise<string | undefined> {
   const reader = body.getReader();

@@ -12,7 +12,11 @@ import { type Held, requireRising, SnapshotReceiver, type Taken } from './receiv
  */
 export class OwnSnapshotReceiver extends SnapshotReceiver {
   override accept(_jws: string): Promise<never> {
-    return this.takeInTurn(refusePush) as Promise<never>;
+    return this.takeInTurn(async () => refusePush()) as Promise<never>;
+  }
+
+  override admit(_beginning: string): never {
+    return refusePush();
   }
 
   /**
@@ -64,7 +68,7 @@ function own(table: RoutingTable, refusedAddresses: Held['refusedAddresses']): H
   return { table, digest: '', jws: '', kid: undefined, refusedAddresses };
 }
 
-async function refusePush(): Promise<never> {
+function refusePush(): never {
   throw new SnapshotError(
     'ReadsClusterItself',
     'This router reads the cluster itself (--kubeconfig, --in-cluster) and takes no snapshot that is pushed: take it off the targets of the sync job, or give it --snapshot-keys in place of those flags.',

@@ -10,7 +10,7 @@ import { buildRoutingTable, renewedTable } from '../routing-table/build-routing-
 import type { RoutingTable } from '../routing-table/routing-table.ts';
 import { VersionInstants, type VersionInstantsOptions } from '../routing-table/version-instants.ts';
 import type { PinnedKeySet } from '../signing/keys.ts';
-import { openSnapshot, verifySnapshot } from '../signing/open-sealed.ts';
+import { openSnapshot, signerOf, verifySnapshot } from '../signing/open-sealed.ts';
 import {
   type RefusedAddress,
   refusedAddressesBrief,
@@ -246,6 +246,15 @@ export class SnapshotReceiver {
     return this.#answer(taken);
   }
 
+  /**
+   * Judges a sealed snapshot by its beginning, before the rest of it is read.
+   * @param beginning as of `signerOf`
+   * @throws {SnapshotError} if nothing with this beginning can be accepted
+   */
+  admit(beginning: string): void {
+    signerOf(beginning, this.options.keys());
+  }
+
   /** As `adopt`, of what the store has: for the start. */
   restore(): Promise<void> {
     return this.#adopt(async () => this.options.store?.load());
@@ -417,7 +426,7 @@ export class SnapshotReceiver {
   }
 
   /** Logs every refused push: it may be an attack, or a key that was not rolled out. */
-  protected tellOfRefusal(error: unknown, refused?: string): void {
+  tellOfRefusal(error: unknown, refused?: string): void {
     // Losing to a newer snapshot is not an error.
     if (refused === undefined && error instanceof SnapshotError && error.code !== 'NotNewer') {
       this.#refusedPush = { code: error.code, message: error.message, at: this.#now() };

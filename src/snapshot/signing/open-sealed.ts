@@ -102,7 +102,7 @@ interface ProtectedHeader {
 }
 
 /** An alg, a kid, a typ: a header of this length is no header of ours. */
-const maximumHeaderLength = 2_048;
+export const longestHeader = 2_048;
 
 /**
  * Checks a compact JWS (RFC 7515 section 7.1) before anything is read from it: size, then form, then that
@@ -116,18 +116,36 @@ export async function verifySealed(
   keys: PinnedKeySet,
   rules: SealRules,
 ): Promise<VerifiedPayload> {
-  const { subject, typ } = rules;
+  const { subject } = rules;
   requireLength(jws, rules);
-  if (!isCompactJws(jws)) {
-    throw new SnapshotError(
-      'Unsigned',
-      `${subject} is not signed: send it as a compact JWS, header.payload.signature.`,
-    );
-  }
-  const header = protectedHeader(jws, subject);
+  if (!isCompactJws(jws)) throw noCompactJws(subject);
+  const key = signerOf(jws, keys, rules);
+  const payload = await verifiedBytes(jws, key, subject);
+  return { text: textOf(payload, subject), kid: key.kid };
+}
+
+function noCompactJws(subject: string): SnapshotError {
+  return new SnapshotError(
+    'Unsigned',
+    `${subject} is not signed: send it as a compact JWS, header.payload.signature.`,
+  );
+}
+
+/**
+ * The pinned key that the protected header of a JWS names: what names none need not be read.
+ * @param beginning of the JWS, with its whole header or more than `longestHeader` characters
+ * @throws {SnapshotError} `Unsigned`, `UnknownKey`, `BadSignature`
+ */
+export function signerOf(
+  beginning: string,
+  keys: PinnedKeySet,
+  { subject, typ }: SealRules = snapshotRules,
+): PinnedKey {
+  const header = protectedHeader(beginning);
+  if (header === undefined) throw noCompactJws(subject);
   const { alg, kid, typ: actualTyp } = header;
   if (typeof alg !== 'string' || alg.toLowerCase() === 'none') {
-    throw new SnapshotError('Unsigned', `${subject} is not signed: its header names no algorithm.`);
+    throw new SnapshotError('Unsigned', `${subject} is not signed: it names no algorithm.`);
   }
   // RFC 7515 section 4.1.11: a recipient must refuse critical extensions that it does not support. None is supported.
   if (Object.hasOwn(header, 'crit')) {
@@ -149,8 +167,7 @@ export async function verifySealed(
       `${subject} is signed with another algorithm than its key is pinned for, ${key.alg}.`,
     );
   }
-  const payload = await verifiedBytes(jws, key, subject);
-  return { text: textOf(payload, subject), kid: key.kid };
+  return key;
 }
 
 function requireLength(text: string, { subject, limit }: SealRules): void {
@@ -162,20 +179,21 @@ function requireLength(text: string, { subject, limit }: SealRules): void {
 function isCompactJws(jws: string): boolean {
   const first = jws.indexOf('.');
   const second = jws.indexOf('.', first + 1);
-  if (first < 1 || first > maximumHeaderLength || second <= first + 1) return false;
-  return second < jws.length - 1 && !jws.includes('.', second + 1);
+  return second > first + 1 && second < jws.length - 1 && !jws.includes('.', second + 1);
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-function protectedHeader(jws: string, subject: string): ProtectedHeader {
+function protectedHeader(jws: string): ProtectedHeader | undefined {
+  const end = jws.indexOf('.');
   try {
-    const header: unknown = JSON.parse(utf8.decode(decodeBase64url(jws.slice(0, jws.indexOf('.')))));
+    const header: unknown =
+      end > longestHeader || JSON.parse(utf8.decode(decodeBase64url(jws.slice(0, end))));
     if (isJsonObject(header)) return header;
   } catch {
     // As for what is JSON and no object.
   }
-  throw new SnapshotError('Unsigned', `${subject} is not signed: the header of the JWS cannot be read.`);
+  return undefined;
 }
 
 /**
@@ -205,7 +223,6 @@ function textOf(bytes: Uint8Array, subject: string): string {
   try {
     return utf8.decode(bytes);
   } catch (cause) {
-    const issues = [{ path: '', message: 'is not UTF-8' }];
-    throw new SnapshotError('Invalid', `${subject} is invalid: it is not UTF-8.`, { issues, cause });
+    throw new SnapshotError('Invalid', `${subject} is invalid: it is not UTF-8.`, { cause });
   }
 }

@@ -11,7 +11,8 @@ import { temporaryDirectory } from '../../../test/support/temporary-directory.ts
 import { systemClock } from '../../runtime/time.ts';
 import { createAddressPolicy } from '../../snapshot/addresses/address-policy.ts';
 import { SnapshotReceiver } from '../../snapshot/receiving/receiver.ts';
-import { getSnapshot, putSnapshot } from '../../snapshot/receiving/snapshot-endpoint.ts';
+import { getSnapshot } from '../../snapshot/receiving/snapshot-endpoint.ts';
+import { SnapshotPushes } from '../../snapshot/receiving/snapshot-pushes.ts';
 import { parseSnapshotKeys } from '../../snapshot/signing/keys.ts';
 import { generateSigningKey } from '../../snapshot/signing/seal.ts';
 import { runSync } from './run-sync.ts';
@@ -69,7 +70,7 @@ test('authorities, certificates and keys that are replaced while the job runs re
       { cert: serving.chain, key: serving.privateKey, ca, requestCert: true, rejectUnauthorized: true },
       getRequestListener((request) =>
         request.method === 'PUT'
-          ? putSnapshot(request.body, receiver)
+          ? new SnapshotPushes(receiver).take({ body: request.body, queue: '' })
           : getSnapshot(request.headers.get('accept') ?? undefined, receiver),
       ),
       port,

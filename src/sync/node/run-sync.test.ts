@@ -11,7 +11,8 @@ import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
 import { temporaryDirectory } from '../../../test/support/temporary-directory.ts';
 import { createAddressPolicy } from '../../snapshot/addresses/address-policy.ts';
 import { SnapshotReceiver } from '../../snapshot/receiving/receiver.ts';
-import { getSnapshot, putSnapshot } from '../../snapshot/receiving/snapshot-endpoint.ts';
+import { getSnapshot } from '../../snapshot/receiving/snapshot-endpoint.ts';
+import { SnapshotPushes } from '../../snapshot/receiving/snapshot-pushes.ts';
 import { createMemorySnapshotStore } from '../../snapshot/receiving/snapshot-store.ts';
 import { parseSnapshotKeys } from '../../snapshot/signing/keys.ts';
 import { generateSigningKey, sealSnapshot, signingKeyOf } from '../../snapshot/signing/seal.ts';
@@ -56,7 +57,7 @@ function routerHandler(receiver: SnapshotReceiver, log: string[] = []) {
       response = await getSnapshot(request.headers.get('accept') ?? undefined, receiver);
     } else {
       assert.equal(request.headers.get('content-type'), 'application/jose');
-      response = await putSnapshot(request.body, receiver);
+      response = await new SnapshotPushes(receiver).take({ body: request.body, queue: '' });
     }
     log.push(`${request.method} ${path} ${response.status}`);
     return response;

@@ -10,7 +10,8 @@ import { temporaryDirectory } from '../../../test/support/temporary-directory.ts
 import { silentLogger } from '../../runtime/logger.ts';
 import { createAddressPolicy } from '../../snapshot/addresses/address-policy.ts';
 import { SnapshotReceiver } from '../../snapshot/receiving/receiver.ts';
-import { getSnapshot, putSnapshot } from '../../snapshot/receiving/snapshot-endpoint.ts';
+import { getSnapshot } from '../../snapshot/receiving/snapshot-endpoint.ts';
+import { SnapshotPushes } from '../../snapshot/receiving/snapshot-pushes.ts';
 import { createMemorySnapshotStore } from '../../snapshot/receiving/snapshot-store.ts';
 import { type PinnedKeySet, parseSnapshotKeys } from '../../snapshot/signing/keys.ts';
 import { generateSigningKey, sealSnapshot, signingKeyOf } from '../../snapshot/signing/seal.ts';
@@ -159,7 +160,7 @@ async function routerTarget(context: TestContext, router: SetUp, bearerToken?: (
       return Response.json({ kind: 'Status', message: 'Unauthorized', code: 401 }, { status: 401 });
     }
     if (request.method === 'PUT') {
-      return putSnapshot(request.body, router.receiver);
+      return new SnapshotPushes(router.receiver).take({ body: request.body, queue: '' });
     }
     const response = await getSnapshot(request.headers.get('accept') ?? undefined, router.receiver);
     return request.method === 'HEAD' ? new Response(null, response) : response;

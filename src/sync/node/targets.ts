@@ -22,11 +22,8 @@ import {
 import { sealedSnapshotLimit } from '../../snapshot/format/limits.ts';
 import type { Snapshot } from '../../snapshot/format/schema.ts';
 import type { SnapshotErrorCode } from '../../snapshot/format/snapshot-error.ts';
-import {
-  heldGenerationCause,
-  parseEntityTag,
-  sealedMediaType,
-} from '../../snapshot/receiving/snapshot-endpoint.ts';
+import { parseEntityTag, sealedMediaType } from '../../snapshot/receiving/snapshot-endpoint.ts';
+import { heldGenerationCause } from '../../snapshot/receiving/snapshot-pushes.ts';
 import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';
 import { openSnapshot } from '../../snapshot/signing/open-sealed.ts';
 import type { Delivery, DeliveryResult, SealedDelivery, SnapshotTarget } from '../deliver.ts';
