@@ -1,10 +1,7 @@
-/** One line of the product made wrong, and the tests that have to notice it. Paths are from the root of the repository. */
-export interface Mutant {
-  readonly name: string;
-  readonly file: string;
-  /** In the file once. */
-  readonly from: string;
-  readonly to: string;
+import type { Fault } from './fault.ts';
+
+export interface Mutant extends Fault {
+  /** They have to notice it. */
   readonly tests: readonly string[];
 }
 

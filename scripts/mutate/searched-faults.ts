@@ -1,0 +1,217 @@
+import { foundBy, type SearchedFault } from './fault.ts';
+
+/** Faults of the other readers of foreign bytes, and of what is written for others to read. */
+export const searchedFaults: readonly SearchedFault[] = [
+  ...foundBy(
+    'header-hygiene',
+    3000,
+    [
+      'Connection: what it nominates comes out',
+      'src/request/headers.ts',
+      "if (option !== '' && !notNominable.test(option)) options.add(option);",
+      "if (option === 'close') options.add(option);",
+    ],
+    [
+      'Connection: only its first line nominates',
+      'src/request/headers.ts',
+      "for (const value of allHeaders(headers, 'connection')) {",
+      "for (const value of allHeaders(headers, 'connection').slice(0, 1)) {",
+    ],
+    [
+      'Connection: upper case nominates nothing',
+      'src/request/headers.ts',
+      'const option = entry.trim().toLowerCase();',
+      'const option = entry.trim();',
+    ],
+    [
+      'identity: an underscore in its header',
+      'src/request/headers.ts',
+      "replace(/[^a-z0-9]/g, '-')",
+      "replace(/[^a-z0-9_]/g, '-')",
+    ],
+    [
+      'framing: Content-Length stays beside Transfer-Encoding',
+      'src/request/headers.ts',
+      "    if (hasTransferEncoding) unwanted.add('content-length');",
+      '',
+    ],
+    [
+      'Connection: it nominates Impersonate-User',
+      'src/request/headers.ts',
+      'content|impersonate|',
+      'content|',
+    ],
+    ['hygiene: Proxy-Connection travels', 'src/request/headers.ts', "  'proxy-connection',\n", ''],
+    [
+      'identity: an underscore in the reroute mark',
+      'src/request/headers.ts',
+      'hyphenated(lowerCaseName) === rerouteMarkHeader',
+      'lowerCaseName === rerouteMarkHeader',
+    ],
+    [
+      'hygiene: pseudo-header fields travel',
+      'src/request/headers.ts',
+      "hopByHop.has(lowerCaseName) || lowerCaseName.startsWith(':') ? ",
+      'hopByHop.has(lowerCaseName) ? ',
+    ],
+  ),
+  ...foundBy(
+    'http1-requests',
+    600,
+    [
+      'framing: Transfer-Encoding is a list that ends with chunked',
+      'src/node/exchange/http1-heads.ts',
+      "        (headers[index + 1] as string).toLowerCase() !== 'chunked'",
+      "        !(headers[index + 1] as string).toLowerCase().endsWith('chunked')",
+    ],
+    ['framing: two Host lines', 'src/node/exchange/http1-heads.ts', 'hosts > 1 ||', 'hosts > 2 ||'],
+    [
+      'framing: any version of HTTP',
+      'src/node/exchange/http1-heads.ts',
+      "if (httpVersion !== '1.1' && httpVersion !== '1.0') return",
+      "if (httpVersion === '0.9') return",
+    ],
+    [
+      'framing: a Host with a path',
+      'src/node/exchange/http1-heads.ts',
+      'const hostCharacters = /^[\\w.~',
+      'const hostCharacters = /^[/\\w.~',
+    ],
+    [
+      'framing: Transfer-Encoding in HTTP/1.0',
+      'src/node/exchange/http1-heads.ts',
+      "        httpVersion === '1.0' ||\n",
+      '',
+    ],
+    [
+      'framing: HTTP/1.1 without a Host',
+      'src/node/exchange/http1-heads.ts',
+      "return hosts === 0 && httpVersion === '1.1' ? hostIssue : undefined;",
+      'return undefined;',
+    ],
+  ),
+  ...foundBy(
+    'request-target',
+    3000,
+    [
+      'target: a dot segment at its end',
+      'src/apimachinery/request-target.ts',
+      'const dotSegment = /\\/\\.{1,2}(?:\\/|$)/;',
+      'const dotSegment = /\\/\\.{1,2}\\//;',
+    ],
+    [
+      'target: a tab in its query',
+      'src/apimachinery/request-target.ts',
+      'const forbiddenAnywhere = /[^!-~]|#/;',
+      'const forbiddenAnywhere = /[^\\t!-~]|#/;',
+    ],
+    [
+      'target: a backslash in its path',
+      'src/apimachinery/request-target.ts',
+      "if (path.includes('\\\\')) {",
+      "if (rawPath.includes('\\\\')) {",
+    ],
+    [
+      'target: an encoded NUL in its path',
+      'src/apimachinery/request-target.ts',
+      'if (controlCharacter.test(path)) {',
+      'if (controlCharacter.test(rawPath)) {',
+    ],
+  ),
+  ...foundBy(
+    'assertion',
+    1000,
+    [
+      'assertion: its audience is compared by prefix',
+      'src/identity/assertion/verify-assertion.ts',
+      '    if (claims.aud !== this.#options.audience) {',
+      '    if (!claims.aud.startsWith(this.#options.audience)) {',
+    ],
+    [
+      'assertion: it may be used before it is valid',
+      'src/identity/assertion/verify-assertion.ts',
+      'if (Math.max(iat, nbf) > now + assertionLeeway) {',
+      'if (iat > now + assertionLeeway) {',
+    ],
+    [
+      'assertion: it may be valid for ever',
+      'src/identity/assertion/verify-assertion.ts',
+      'if (exp - iat > maximumAssertionLifetime) {',
+      'if (exp - iat > maximumAssertionLifetime ** 3) {',
+    ],
+    [
+      'assertion: a key speaks for any issuer',
+      'src/identity/assertion/verify-assertion.ts',
+      'if (issuer === undefined || claims.iss !== issuer) {',
+      'if (issuer === undefined) {',
+    ],
+    [
+      'assertion: it is valid for a second longer',
+      'src/identity/assertion/verify-assertion.ts',
+      'if (now >= exp + assertionLeeway) throw',
+      'if (now > exp + assertionLeeway) throw',
+    ],
+  ),
+  ...foundBy(
+    'snapshot-receiver',
+    300,
+    [
+      'snapshot: the same generation with other content',
+      'src/snapshot/receiving/receiver.ts',
+      '  if (held === undefined || generation > held.table.generation) return;',
+      '  if (held === undefined || generation >= held.table.generation) return;',
+    ],
+    [
+      'snapshot: one that is played back makes the held one older',
+      'src/snapshot/receiving/receiver.ts',
+      'if (table.createdAt > held.table.createdAt) return this.put',
+      'if (table.createdAt !== held.table.createdAt) return this.put',
+    ],
+    [
+      'snapshot: a generation that no clock can have reached',
+      'src/snapshot/receiving/receiver.ts',
+      '    requirePlausible(generation, this.#now());\n',
+      '',
+    ],
+    [
+      'snapshot: of another cluster',
+      'src/snapshot/receiving/receiver.ts',
+      '    requireSameCluster(cluster, this.options.cluster ?? binding?.table.snapshot.metadata.cluster);\n',
+      '    requireSameCluster(cluster, this.options.cluster);\n',
+    ],
+    [
+      'snapshot: a generation far ahead binds the next one',
+      'src/snapshot/receiving/receiver.ts',
+      'if (held === undefined || isGenerationAhead(held.table.generation, this.#now())) return undefined;',
+      'if (held === undefined) return undefined;',
+    ],
+  ),
+  ...foundBy(
+    'addresses',
+    1000,
+    [
+      'addresses: one metadata address is missing',
+      'src/snapshot/addresses/address-policy.ts',
+      "'100.100.100.200/32'",
+      "'100.100.100.201/32'",
+    ],
+    [
+      'addresses: a wide block opens the ranges within it',
+      'src/snapshot/addresses/address-policy.ts',
+      'block.prefixLength >= range.prefixLength',
+      'block.prefixLength <= range.prefixLength',
+    ],
+    [
+      'addresses: NAT64 hides an address',
+      'src/snapshot/addresses/address-policy.ts',
+      ' || contains(translated, address)',
+      '',
+    ],
+    [
+      'addresses: a name of this machine is missing',
+      'src/snapshot/addresses/address-policy.ts',
+      "'localhost.localdomain', 'ip6-localhost',",
+      "'localhost.localdomain',",
+    ],
+  ),
+];
