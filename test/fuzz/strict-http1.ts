@@ -14,33 +14,50 @@ const token = "[!#$%&'*+\\-.^_`|~0-9A-Za-z]+";
 const requestLine = new RegExp(`^(${token}) +([!-~\\x80-\\xff]+) +HTTP/1\\.[01]$`);
 const fieldLine = new RegExp(`^(${token}):[\\t ]*((?:[\\t -~\\x80-\\xff]*[!-~\\x80-\\xff])?)[\\t ]*$`);
 
+/** Characters of a host and a port (RFC 9110 section 7.2, RFC 3986 section 3.2.2). */
+const host = /^(?:\[[\w:.%]*\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?$/;
+
+export interface Readings {
+  readonly requests: StrictRequest[];
+  /** Whether a whole head follows them that must be refused. */
+  readonly isRefused: boolean;
+}
+
 interface Framing {
   readonly nominated: ReadonlySet<string>;
   readonly length: number | 'chunked';
 }
 
+/** As `readingsOf`, the requests alone. */
+export const requestsIn = (bytes: string): StrictRequest[] => readingsOf(bytes).requests;
+
 /**
  * The requests that stand in a stream of bytes, up to the first one about which two parsers could disagree. An
- * oracle for the router's own reading: what it takes for a request must be one of these, in order.
+ * oracle for the router's own reading: what it takes for a request must be one of these, in order, and it answers nothing
+ * else but with a refusal.
  * @param bytes a byte string
  */
-export function requestsIn(bytes: string): StrictRequest[] {
+export function readingsOf(bytes: string): Readings {
   const requests: StrictRequest[] = [];
   let rest = bytes;
   for (;;) {
     // RFC 9112 section 2.2: empty lines before a request line may be skipped.
     rest = rest.replace(/^(?:\r\n)+/, '');
     const headEnd = rest.indexOf('\r\n\r\n');
-    if (headEnd === -1) return requests;
+    if (headEnd === -1) return { requests, isRefused: false };
     const [first = '', ...lines] = rest.slice(0, headEnd).split('\r\n');
     const [, method, target] = requestLine.exec(first) ?? [];
     const framing = framingOf(lines, first.endsWith('HTTP/1.1'));
-    if (method === undefined || target === undefined || framing === undefined) return requests;
+    if (method === undefined || target === undefined || framing === undefined)
+      return { requests, isRefused: true };
     const { nominated } = framing;
     rest = rest.slice(headEnd + 4);
     const taken = framing.length === 'chunked' ? chunkedBody(rest) : bodyOf(rest, framing.length);
     // A head is passed on before its body is there, and before its faults show.
-    if (taken === undefined) return [...requests, { method, target, nominated, body: '', complete: false }];
+    if (taken === undefined) {
+      const begun = { method, target, nominated, body: '', complete: false };
+      return { requests: [...requests, begun], isRefused: false };
+    }
     requests.push({ method, target, nominated, body: taken.body, complete: true });
     rest = rest.slice(taken.length);
   }
@@ -55,6 +72,9 @@ function framingOf(lines: readonly string[], isHttp11: boolean): Framing | undef
     const key = name.toLowerCase();
     values.set(key, [...(values.get(key) ?? []), value]);
   }
+  // RFC 9112 section 3.2: HTTP/1.1 has exactly one.
+  const hosts = values.get('host') ?? [];
+  if (hosts.length > 1 || (isHttp11 && hosts.length === 0) || !host.test(hosts[0] ?? '')) return undefined;
   const options = (values.get('connection') ?? []).flatMap((value) => value.split(','));
   const nominated = new Set(options.map((option) => option.trim().toLowerCase()));
   const lengths = values.get('content-length') ?? [];

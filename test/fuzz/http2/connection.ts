@@ -22,6 +22,16 @@ export class ConnectionEnd extends Duplex {
     return [one, other];
   }
 
+  /** Calls back with what is written from now on, at once: also what is lost when the end is destroyed. */
+  onWritten(took: (bytes: Buffer) => void): void {
+    const write = this.write.bind(this) as (...given: unknown[]) => boolean;
+    const watched = (bytes: Buffer, ...rest: unknown[]): boolean => {
+      took(Buffer.from(bytes));
+      return write(bytes, ...rest);
+    };
+    Object.assign(this, { write: watched });
+  }
+
   override _read(): void {}
 
   override _write(chunk: Buffer, _encoding: BufferEncoding, callback: () => void): void {

@@ -79,7 +79,7 @@ export class OurClient {
   }
 }
 
-function listenerOf(seen: Seen): StreamListener {
+export function listenerOf(seen: Seen): StreamListener {
   const close = (): void => {
     assert.ok(!seen.isClosed, 'it is over twice');
     seen.isClosed = true;

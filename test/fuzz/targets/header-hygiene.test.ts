@@ -16,7 +16,12 @@ const names = [
   ...['Connection', 'Authorization', 'Impersonate-User', 'Cookie', 'Host', 'TE', 'Upgrade', 'Via', 'Accept'],
   ...['x-kubernetes-peer-proxied', 'mixed-version-proxy-identity', 'Content-Length', 'Transfer-Encoding'],
   ...['X-Forwarded-For', 'Sec-WebSocket-Protocol', ':path', 'Audit-ID'],
+  ...['Keep-Alive', 'Proxy-Authenticate', 'Proxy-Authorization', 'Proxy-Connection', 'Trailer', 'Expect'],
+  'HTTP2-Settings',
 ];
+/** Of one connection alone (RFC 9110 section 7.6.1, RFC 9113 section 8.2.2). */
+const ofOneConnection =
+  /^(?:connection|keep-alive|proxy-(?:connection|authenticate|authorization)|te|trailer|transfer-encoding|upgrade|expect|http2-settings|:.*)$/i;
 const configured = { ...defaultIdentityHeaderNames, username: ['X-Proxy-User'] };
 const jane: Caller = {
   kind: 'authenticated',
@@ -45,8 +50,8 @@ const value = fc.oneof(
 const intendedForAll =
   /^(?:authorization|cookie|forwarded|host|via)$|^(?:content|impersonate|sec-websocket|x-forwarded)-/;
 
-/** Nothing that a `Connection` line nominates comes out. */
-function assertNoneNominated(
+/** Nothing of one connection comes out, what a `Connection` line nominates included. */
+function assertNothingOfConnection(
   cleaned: readonly string[],
   pairs: readonly (readonly [string, string])[],
 ): void {
@@ -56,20 +61,33 @@ function assertNoneNominated(
     .filter((option) => option !== '');
   for (const [each] of headerLines(cleaned)) {
     const key = each.toLowerCase();
+    assert.doesNotMatch(key, ofOneConnection);
     assert.ok(!nominated.includes(key) || intendedForAll.test(key), `${each} is nominated and comes out`);
   }
+}
+
+/** RFC 9112 section 6.1: whoever decodes `Transfer-Encoding` does not pass a Content-Length on beside it. */
+function assertOneFraming(cleaned: readonly string[], headers: readonly string[]): void {
+  assert.deepEqual(allHeaders(cleaned, 'transfer-encoding'), []);
+  if (allHeaders(headers, 'transfer-encoding').length > 0)
+    assert.deepEqual(allHeaders(cleaned, 'content-length'), []);
 }
 
 fuzz<readonly (readonly [string, string])[]>({
   name: 'header-hygiene',
   runs: 3_000,
-  arbitrary: fc.array(fc.tuple(name, value), { maxLength: 12 }),
+  arbitrary: fc.array(
+    fc.oneof({ weight: 3, arbitrary: fc.tuple(name, value) }, fc.tuple(fc.constant('Connection'), value)),
+    { maxLength: 12 },
+  ),
   holds(pairs) {
     const headers = pairs.flat();
     const cleaned = cleanRequestHeaders(headers, configured);
     assert.deepEqual(cleanRequestHeaders(cleaned, configured), cleaned, 'what is clean stays as it is');
-    assertNoneNominated(cleaned, pairs);
-    assertNoneNominated(cleanResponseHeaders(headers), pairs);
+    assertNothingOfConnection(cleaned, pairs);
+    assertOneFraming(cleaned, headers);
+    assertOneFraming(cleanResponseHeaders(headers), headers);
+    assertNothingOfConnection(cleanResponseHeaders(headers), pairs);
     const left = [...pairs];
     for (const [lineName, lineValue] of headerLines(cleaned)) {
       const at = left.findIndex(([each, other]) => each === lineName && other === lineValue);

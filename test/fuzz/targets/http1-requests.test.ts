@@ -16,7 +16,7 @@ import {
 import { chunkedSmuggled, smuggled } from '../../support/security/smuggling-vectors.ts';
 import { fuzz } from '../fuzz-target.ts';
 import { mutated } from '../mutation.ts';
-import { requestsIn, type StrictRequest } from '../strict-http1.ts';
+import { readingsOf, type StrictRequest } from '../strict-http1.ts';
 
 interface RecordedRequest {
   readonly method: string;
@@ -83,6 +83,79 @@ const pieces = [
   ],
   ...['Connection: Upgrade\r\nUpgrade: SPDY/3.1\r\n', 'Content-Length: +5\r\n', ' folded\r\n', '\u00e9'],
 ];
+
+/** The first one `weight` times as often as one of the others. */
+const mostly = (weight: number, first: string, ...others: readonly string[]): fc.Arbitrary<string> =>
+  fc.oneof({ weight, arbitrary: fc.constant(first) }, fc.constantFrom(...others));
+
+/** `LENGTH` is that of the body, `LONGER` some more. */
+const framingLines = [
+  ...['Content-Length: LENGTH', 'content-length:LENGTH ', 'Content-Length: 0', 'Content-Length: LONGER'],
+  ...[
+    'Content-Length: LENGTH, LENGTH',
+    'Content-Length: +LENGTH',
+    'Content-Length: 0LENGTH',
+    'Content-Length:',
+  ],
+  ...['Transfer-Encoding: chunked', 'transfer-encoding:CHUNKED\t', 'Transfer-Encoding: gzip, chunked'],
+  ...[
+    'Transfer-Encoding: chunked, gzip',
+    'Transfer-Encoding: identity, chunked',
+    'Transfer-Encoding: ,chunked',
+  ],
+  ...['Transfer-Encoding: chunked;q=1', 'Transfer-Encoding: xchunked', 'Transfer-Encoding: identity'],
+  ...['Transfer-Encoding:', 'Transfer-Encoding : chunked', 'Transfer_Encoding: chunked', 'TE: chunked'],
+];
+const bodies = [
+  ...['', '{}', smuggled, chunkedSmuggled, '0\r\n\r\n', '5;a=b\r\nhello\r\n0\r\nTrailer: x\r\n\r\n'],
+  ...[
+    '5\r\nhello\r\n00\r\n\r\n',
+    '5\r\nhelloo\r\n0\r\n\r\n',
+    '5\nhello\r\n0\r\n\r\n',
+    '0x5\r\nhello\r\n0\r\n\r\n',
+  ],
+];
+
+/** What decides how long a request is and whose it is, in every combination. */
+const framed = fc
+  .record({
+    method: fc.constantFrom('GET', 'POST', 'POST', 'PUT', 'DELETE', 'OPTIONS'),
+    target: fc.constantFrom(targets.peer, targets.local, `${targets.peer}/a`),
+    version: mostly(2, 'HTTP/1.1', 'HTTP/1.0', 'HTTP/1.0', 'HTTP/1.0', 'HTTP/1.2', 'HTTP/2.0', 'http/1.1'),
+    host: mostly(
+      5,
+      'Host: localhost',
+      'Host: [::1]:6443',
+      'Host:',
+      'Host: a b',
+      'Host: a/b',
+      'Host: u@a',
+      'X-A: b',
+    ),
+    framing: fc.array(mostly(1, 'Transfer-Encoding: chunked', ...framingLines), { maxLength: 2 }),
+    others: fc.array(
+      fc.constantFrom(
+        'Host: localhost',
+        'HOST: evil',
+        'X-Remote-User: root',
+        'Connection: close',
+        'Expect: x',
+      ),
+      { maxLength: 1 },
+    ),
+    body: fc.constantFrom(...bodies),
+    order: fc.array(fc.nat({ max: 3 }), { maxLength: 3 }),
+  })
+  .map(({ method, target, version, host, framing, others, body, order }) => {
+    const lines = [host];
+    for (const [index, line] of [...framing, ...others].entries()) lines.splice(order[index] ?? 9, 0, line);
+    const head = [`${method} ${target} ${version}`, ...lines].join('\r\n');
+    const sized = head.replaceAll('LENGTH', `${body.length}`).replaceAll('LONGER', `${body.length + 9}`);
+    return `${sized}\r\n\r\n${body}`;
+  });
+
+/** What a request may get that must not be taken; of some the router says more closely what it does not do. */
+const refusals: ReadonlySet<number> = new Set([400, 417, 431, 501, 505]);
 
 interface Input {
   /** A byte string. */
@@ -170,7 +243,10 @@ fuzz<Input>({
   runs: 150,
   arbitrary: fc.record({
     bytes: fc
-      .array(mutated(fc.constantFrom(...seeds, ...more), pieces), { minLength: 1, maxLength: 3 })
+      .array(fc.oneof(framed, mutated(fc.oneof(framed, fc.constantFrom(...seeds, ...more)), pieces)), {
+        minLength: 1,
+        maxLength: 3,
+      })
       .map((requests) => requests.join('')),
     cuts: fc.array(fc.nat({ max: 10_000 }), { maxLength: 4 }),
   }),
@@ -179,12 +255,15 @@ fuzz<Input>({
     const { router } = setting;
     for (const backend of [router.local, router.peer, router.stranger]) backend.clear();
     const linesBefore = router.logLines.length;
-    const sent = requestsIn(input.bytes);
+    const { requests: sent, isRefused } = readingsOf(input.bytes);
     const whole = sent.filter(({ complete }) => complete);
     const received = await exchange(router.port, input, whole.length);
 
     const statuses = statusesIn(received);
     assert.ok(statuses.length <= sent.length + 1, `${statuses.length} answers to ${sent.length} requests`);
+    const beyond = statuses[sent.length];
+    if (isRefused && beyond !== undefined)
+      assert.ok(refusals.has(beyond), `${beyond} for what must be refused`);
     const left = [...sent, ...setting.late];
     for (const arrived of router.allRequests()) {
       assertIsAlice(arrived);

@@ -5,6 +5,7 @@ import { preface } from '../../support/raw-http2-client.ts';
 import { fieldBlock } from '../../support/security/hpack.ts';
 import { frame, frameFlag, frameType } from '../../support/security/raw-http2.ts';
 import { fuzz } from '../fuzz-target.ts';
+import { type Expected, methods, wovenAnswers } from '../http2/answers.ts';
 import { ConnectionEnd } from '../http2/connection.ts';
 import { type Outcome, plainExchange, Seen } from '../http2/exchanges.ts';
 import { framesIn } from '../http2/frames.ts';
@@ -14,6 +15,10 @@ import { mutated } from '../mutation.ts';
 interface Answers {
   /** What a server writes, as a byte string. */
   readonly bytes: string;
+  /** What must come of each request; left out where the bytes were changed at random. */
+  readonly expected?: readonly Expected[];
+  /** Of the GOAWAY that the client must end the connection with. */
+  readonly code?: number | null;
   /** Bytes of the pieces in which it is read. */
   readonly cuts: readonly number[];
 }
@@ -99,17 +104,40 @@ function assertValid({ head, content, isWhole }: Seen, isHead: boolean): void {
   if (isWhole && hasContent && length !== -1) assert.equal(content.length, Number(head[length + 1]));
 }
 
+/** Byte for byte what the server has said, and no more than that. */
+function assertIs({ head, content, isWhole, isRefused, isClosed }: Seen, expected: Expected): void {
+  assert.deepEqual(head, expected.head);
+  assert.ok(expected.content.subarray(0, content.length).equals(content), 'other content');
+  assert.equal(isWhole, expected.end === 'whole');
+  if (isWhole) assert.equal(content.length, expected.content.length, 'a part for the whole');
+  assert.equal(isClosed, expected.end !== 'none');
+  if (expected.end === 'failed') assert.equal(isRefused, expected.isRefused, 'whether it may be sent again');
+}
+
 fuzz<Answers>({
   name: 'http2-answers',
   runs: 800,
-  arbitrary: fc.record({
-    bytes: mutated(fc.constantFrom(...seeds), pieces),
-    cuts: fc.array(fc.integer({ min: 1, max: 200 }), { maxLength: 6 }),
-  }),
-  async holds({ bytes, cuts }) {
+  arbitrary: fc
+    .tuple(
+      fc.oneof(
+        wovenAnswers,
+        mutated(
+          fc.oneof(
+            fc.constantFrom(...seeds),
+            wovenAnswers.map(({ bytes }) => bytes),
+          ),
+          pieces,
+        ).map((bytes) => ({ bytes })),
+      ),
+      fc.array(fc.integer({ min: 1, max: 200 }), { maxLength: 6 }),
+    )
+    .map(([answers, cuts]) => ({ ...answers, cuts })),
+  async holds({ bytes, expected, code, cuts }) {
     const [near, far] = ConnectionEnd.pair(cuts);
+    const written: Buffer[] = [];
+    near.onWritten((piece) => written.push(piece));
     const client = new OurClient(near, { streamWindow, maximumHeaderLines: 16, maximumHeaderBytes: 1_024 });
-    const outcomes = (['GET', 'HEAD', 'POST'] as const).map((method, index): Outcome => {
+    const outcomes = methods.map((method, index): Outcome => {
       const upload = method === 'POST' ? [4] : [];
       // The first one reads nothing until all is there.
       const exchange = { ...plainExchange, method, upload, pause: index === 0 ? 6 : 0 };
@@ -117,8 +145,7 @@ fuzz<Answers>({
     });
     for (const [index, outcome] of outcomes.entries()) client.ask(outcome, index);
     const all = Buffer.from(bytes, 'latin1');
-    const written: Buffer[] = [];
-    far.on('error', () => {}).on('data', (piece: Buffer) => written.push(piece));
+    far.on('error', () => {}).resume();
     far.write(all);
     for (let turns = 0; turns < 3; turns++) await turn();
     const isTooLong = lengthOn(1, all) > streamWindow && !near.destroyed;
@@ -132,10 +159,21 @@ fuzz<Answers>({
       const used = lengthOn(stream, all) - grantedOn(stream, frames);
       assert.ok(2 * used < streamWindow, 'less than half is granted again of what was read, or is padding');
     }
+    if (code !== undefined && code !== null) {
+      const goAway = framesIn(frames).findLast(({ type }) => type === frameType.goAway);
+      assert.equal(goAway?.payload.readUInt32BE(4), code);
+      assert.ok(near.destroyed);
+    }
+    for (const [index, each] of (expected ?? []).entries()) {
+      assert.ok(outcomes[index]);
+      assertIs(outcomes[index].response, each);
+    }
     near.destroy();
     await turn();
-    for (const { exchange, response } of outcomes) {
+    for (const [index, { exchange, response }] of outcomes.entries()) {
       assert.ok(response.isClosed, 'it has no end');
+      // Each was written, and what broke off may have been processed.
+      if (expected?.[index]?.end === 'none') assert.equal(response.isRefused, false);
       assertValid(response, exchange.method === 'HEAD');
     }
   },

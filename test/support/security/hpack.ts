@@ -103,6 +103,11 @@ export class HpackWriter {
     return Buffer.concat([integer(index, bits, flags), ...writtenName, stringLiteral(value, isHuffman)]);
   }
 
+  /** Bytes of its table (section 4.1). */
+  get used(): number {
+    return this.#dynamic.reduce((sum, { name, value }) => sum + name.length + value.length + 32, 0);
+  }
+
   /** The first index that names nothing. */
   get end(): number {
     return staticTable.length / 2 + this.#dynamic.length + 1;
@@ -118,8 +123,6 @@ export class HpackWriter {
 
   /** Section 4.3. */
   #evict(): void {
-    const size = (): number =>
-      this.#dynamic.reduce((sum, { name, value }) => sum + name.length + value.length + 32, 0);
-    while (size() > this.#maximum) this.#dynamic.pop();
+    while (this.used > this.#maximum) this.#dynamic.pop();
   }
 }
