@@ -111,9 +111,9 @@ test('peers learn from a router that its server is down before it counts as unhe
   assert.equal(await statusOf('/readyz', {}, routerB), 200);
 });
 
-/** A router whose own server is down, and which learns of others' health by requests alone. */
+/** A router whose own server is down, and for which probes put no other aside: it learns of others by requests alone. */
 async function clusterWithTwoServersDown(context: TestContext) {
-  const started = await clusterBehindRouters(context, { 'health-check-interval': ['1h'] });
+  const started = await clusterBehindRouters(context, {}, withHealth({ fall: 10_000 }));
   const { a, b, statusOf, routerB, refused } = started;
   const pod = { metadata: { name: 'p' }, spec: { containers: [{ name: 'c', image: 'i' }] } };
   const create = {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { manualClock, settle } from '../../test/support/manual-clock.ts';
 import type { Destination } from '../request/destination.ts';
+import { confirmedWithin } from '../snapshot/routing-table/version-instants.ts';
 import { HealthMonitor } from './health-monitor.ts';
 import { ServerHealth } from './server-health.ts';
 import type { ProbeOutcome } from './server-state.ts';
@@ -18,7 +19,11 @@ const server = (id: string, origin = `https://${id}.example:6443`): Destination 
   trust: { kind: 'peer-ca' },
 });
 
-function monitored(context: TestContext, random?: () => number) {
+function monitored(
+  context: TestContext,
+  random?: () => number,
+  more: Partial<ConstructorParameters<typeof HealthMonitor>[0]> = {},
+) {
   const clock = manualClock(0, random);
   const health = new ServerHealth({ rise: 2, fall: 3, monotonic: clock.monotonic });
   const outcomes = new Map<string, ProbeOutcome>();
@@ -31,6 +36,7 @@ function monitored(context: TestContext, random?: () => number) {
       probed.push({ id, origin, at: clock.monotonic() });
       return Promise.resolve(outcomes.get(id) ?? 'ready');
     },
+    ...more,
   });
   context.after(() => monitor.stop());
   return { clock, health, monitor, outcomes, probed, times: () => probed.map(({ at }) => at) };
@@ -41,6 +47,17 @@ test('servers are probed at once, soon again while little is known, then at the 
   monitor.follow([server('a')]);
   await clock.advance(hasty + 2 * interval);
   assert.deepEqual(times(), [0, hasty, hasty + interval, hasty + 2 * interval]);
+});
+
+test('while servers differ, each is asked again before its last word is too old to write by, whatever the interval', async (context) => {
+  const { clock, monitor, times } = monitored(context, undefined, {
+    interval: 3_600_000,
+    isUrgent: () => true,
+  });
+  monitor.follow([server('a')]);
+  await clock.advance(3 * confirmedWithin);
+  const pauses = times().map((at, index) => at - (times()[index - 1] ?? 0));
+  assert.ok(times().length > 6 && Math.max(...pauses) < confirmedWithin / 2, pauses.join());
 });
 
 test('a failing server is probed five times as often, until it is back', async (context) => {

@@ -1,5 +1,6 @@
 import type { Destination } from '../request/destination.ts';
 import type { Clock } from '../runtime/time.ts';
+import { confirmedWithin } from '../snapshot/routing-table/version-instants.ts';
 import type { ServerHealth } from './server-health.ts';
 import { isInDoubt, isLostLately, mayBeStarting, type ProbeOutcome } from './server-state.ts';
 
@@ -9,7 +10,10 @@ interface HealthMonitorOptions {
   readonly probe: (destination: Destination, signal: AbortSignal) => Promise<ProbeOutcome>;
   /** Milliseconds between two probes of a server that is healthy. */
   readonly interval: number;
-  /** True if every server is probed as often as one in doubt. Default: none is. */
+  /**
+   * True if every server is probed as often as one in doubt, and several times within `confirmedWithin`: writes wait for a
+   * confirmation that is not older, whatever the interval. Default: none is.
+   */
   readonly isUrgent?: (() => boolean) | undefined;
   readonly clock: Pick<Clock, 'monotonic' | 'sleep' | 'random'>;
 }
@@ -96,10 +100,11 @@ export class HealthMonitor {
     const { health, clock, interval, isUrgent } = this.#options;
     const spread = 1 - jitter + 2 * jitter * clock.random();
     const { id } = followed.destination;
-    const hasty = interval / hastePerInterval;
+    const isToBeConfirmed = isUrgent?.() === true;
+    const hasty = Math.min(interval / hastePerInterval, isToBeConfirmed ? confirmedWithin / 4 : interval);
     const isExpected = () => health.is(id, isLostLately) || health.is(id, mayBeStarting);
     const least = () => (isExpected() ? Math.min(whenLost, hasty) : hasty) * spread;
-    let due = health.is(id, isInDoubt) || isUrgent?.() === true ? least() : interval * spread;
+    let due = health.is(id, isInDoubt) || isToBeConfirmed ? least() : interval * spread;
     while (!followed.ending.signal.aborted) {
       const left = due - (clock.monotonic() - begun);
       if (left <= 0) return;
