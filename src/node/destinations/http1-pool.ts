@@ -1,5 +1,5 @@
 import type { TLSSocket } from 'node:tls';
-import { type Dispatcher, Pool } from 'undici';
+import { Client, type Dispatcher, Pool } from 'undici';
 import { allHeaders, type RawHeaders } from '../../apimachinery/raw-headers.ts';
 import type { ResponseSource, StreamListener } from '../../http2/client/client-stream.ts';
 import { DispatchedRequest } from '../../http2/client/dispatched-request.ts';
@@ -226,7 +226,7 @@ const maximumHandshakes = 16;
  */
 export class Http1Pool extends Pool {
   #handshakes = 0;
-  readonly #waiting: (() => void)[] = [];
+  readonly #waiting: { readonly begin: () => void; readonly fail: (error: Error) => void }[] = [];
   readonly #maximumConnections: number;
 
   constructor(options: Http1PoolOptions) {
@@ -243,6 +243,9 @@ export class Http1Pool extends Pool {
       // Less than servers keep it, so that they do not close first.
       keepAliveTimeout: 30_000,
       maxHeaderSize: 1024 * 1024,
+      factory: (url, options: Client.Options) =>
+        // Once the pool has been told, too, which listens later.
+        new Client(url, options).on('drain', () => queueMicrotask(() => this.#serveWaiting())),
       // undici's own connector takes the TLS server name from the request's Host; ours is that of the destination.
       connect: (_options, callback) => {
         this.#handshakes++;
@@ -256,6 +259,8 @@ export class Http1Pool extends Pool {
             },
             (error: Error) => {
               openConnections--;
+              // Before undici is told, which closes the pool: what waits would open more connections. Another server can be asked.
+              for (const { fail } of this.#waiting.splice(0)) fail(error);
               callback(error, null);
             },
           )
@@ -280,13 +285,13 @@ export class Http1Pool extends Pool {
       return super.dispatch(request, handler);
     // What the router itself asks, such as whether the server is ready, waits behind no client.
     const isClients = 'held' in handler && handler.held !== undefined;
+    const fail = (error: Error): void => new DispatchedRequest(options, handler).fail(error, true);
     const begin = (): void => {
-      if (isClients && this.#isFull)
-        new DispatchedRequest(options, handler).fail(new Error(tooManyConnections), true);
+      if (isClients && this.#isFull) fail(new Error(tooManyConnections));
       else super.dispatch(request, handler);
     };
-    if (isClients) this.#waiting.push(begin);
-    else this.#waiting.unshift(begin);
+    if (isClients) this.#waiting.push({ begin, fail });
+    else this.#waiting.unshift({ begin, fail });
     this.#serveWaiting();
     return true;
   }
@@ -295,7 +300,7 @@ export class Http1Pool extends Pool {
   override close(): Promise<void>;
   override close(callback: () => void): void;
   override close(callback?: () => void): Promise<void> | undefined {
-    for (const dispatch of this.#waiting.splice(0)) dispatch();
+    for (const { begin } of this.#waiting.splice(0)) begin();
     if (callback === undefined) return super.close();
     super.close(callback);
     return undefined;
@@ -307,7 +312,7 @@ export class Http1Pool extends Pool {
   override destroy(error: Error | null, callback: () => void): void;
   override destroy(...given: never[]): Promise<void> {
     const destroyed = super.destroy(...(given as unknown as [Error | null]));
-    for (const dispatch of this.#waiting.splice(0)) dispatch();
+    for (const { begin } of this.#waiting.splice(0)) begin();
     return destroyed;
   }
 
@@ -320,6 +325,6 @@ export class Http1Pool extends Pool {
   }
 
   #serveWaiting(): void {
-    while (this.#waiting.length > 0 && this.#mayDispatch) this.#waiting.shift()?.();
+    while (this.#waiting.length > 0 && this.#mayDispatch) this.#waiting.shift()?.begin();
   }
 }

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { describe, test } from 'node:test';
+import { connect, createServer } from 'node:net';
+import { pipeline } from 'node:stream';
+import { describe, type TestContext, test } from 'node:test';
 import { createAuthority } from '../../../test/support/certificates.ts';
 import { eventually } from '../../../test/support/eventually.ts';
+import { listenOnLoopback } from '../../../test/support/listen-on-loopback.ts';
 import { askHttp2, http2Client } from '../../../test/support/node-clients.ts';
 import {
   credentials,
@@ -268,6 +271,52 @@ describe('a destination that speaks HTTP/1.1 only', () => {
     const transport = newTransport(context);
     const all = Array.from({ length: 60 }, async () => (await send(transport, peer.destination)).text());
     for (const each of await Promise.all(all)) assert.equal(each, 'body');
+  });
+});
+
+describe('a destination over HTTP/1.1 to which further connections hang', () => {
+  /** The first connection says which protocol it is, the second carries requests, and no other gets further than TCP. */
+  async function hanging(context: TestContext, connectTimeout: number) {
+    const held: PeerOutgoing[] = [];
+    const peer = await startPeer(context, 'http/1.1', (incoming, outgoing) => {
+      if (incoming.url === '/held') held.push(outgoing);
+      else outgoing.end('served');
+    });
+    let accepted = 0;
+    const between = createServer((socket) => {
+      accepted++;
+      if (accepted > 2) return;
+      pipeline(socket, connect(peer.port, '127.0.0.1'), socket, () => {});
+    });
+    const { port, stop } = await listenOnLoopback(between);
+    context.after(stop);
+    const destination = { ...peer.destination, origin: `https://127.0.0.1:${port}` };
+    const transport = newTransport(context, { connectTimeout });
+    const first = send(transport, destination, get(), { target: '/held' });
+    await eventually(() => held.length === 1);
+    // As many handshakes as may be under way at a time.
+    const stuck = Array.from({ length: 16 }, () => failureOf(send(transport, destination)));
+    const waiting = Array.from({ length: 4 }, async () => (await send(transport, destination)).text());
+    await eventually(() => accepted === 18);
+    for (const each of [...stuck, ...waiting]) each.catch(() => {});
+    return { accepted: () => accepted, held, first, stuck, waiting };
+  }
+
+  test('serves what waits on a connection that becomes free', async (context) => {
+    const { held, first, waiting } = await hanging(context, 60_000);
+    held[0]?.end('in the end');
+    assert.equal(await (await first).text(), 'in the end');
+    assert.deepEqual(new Set(await Promise.all(waiting)), new Set(['served']));
+  });
+
+  test('fails what waits with the first connection that fails, so that another server can be asked', async (context) => {
+    const { accepted, held, first, stuck, waiting } = await hanging(context, 1_000);
+    for (const failure of await Promise.all([...stuck, ...waiting.map(failureOf)])) {
+      assert.deepEqual([failure.code, failure.mayHaveBeenProcessed], ['Timeout', false]);
+    }
+    assert.equal(accepted(), 18);
+    held[0]?.end('in the end');
+    assert.equal(await (await first).text(), 'in the end');
   });
 });
 
