@@ -47,6 +47,22 @@ test('a request without a connection counts and asks for a probe; one without a 
   assert.deepEqual(doubts, ['a', 'b', 'a', 'b', 'a', 'b']);
 });
 
+test('what is missing of a lost server is worked out anew when its readiness is seen for the first time', () => {
+  const { health } = followed('a');
+  health.probing('a');
+  health.probed('a', 'unreachable');
+  health.connectionLost('a');
+  health.probing('a');
+  health.probed('a', 'unreachable');
+  health.probing('a');
+  health.connectionLost('a');
+  assert.deepEqual([...health.notKnown()], [['a', 'down']]);
+  // It began before the connection was lost once more, and says nothing of the process that comes.
+  health.probed('a', 'changed');
+  assert.deepEqual([...health.notKnown()], [['a', health.whyNot('a')]]);
+  assert.equal(health.whyNot('a'), 'readiness');
+});
+
 test('a lost server is put aside until a probe clears it, and who waits for that goes on behind the probe', async () => {
   const { health } = followed('a');
   const put: string[] = [];

@@ -307,7 +307,8 @@ export class ServerHealth {
   }
 
   #set(id: string, before: ServerState | undefined, state: ServerState): void {
-    if (before?.lost !== state.lost) this.#notKnownUntil = undefined;
+    const isAsBefore = before?.lost === state.lost && before?.hasShownReadiness === state.hasShownReadiness;
+    if (!isAsBefore) this.#notKnownUntil = undefined;
     if (before?.isVerified !== state.isVerified) this.#notKnown = new Map(this.#notKnown);
     this.#states.set(id, state);
     if (before?.unconfirmed === state.unconfirmed) return;
