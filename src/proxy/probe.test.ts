@@ -201,6 +201,16 @@ test('a server that does not respond is unreachable, and the log says why, once 
   ]);
 });
 
+test('a probe that takes too long says so, and names no client', async () => {
+  const { ask, lines, notConnected } = probing(() => {
+    throw new TransportError('ClientGone', 'the client went away', { mayHaveBeenProcessed: false });
+  });
+  assert.equal(await ask(), 'unreachable');
+  const { code, error } = lines[0]?.fields ?? {};
+  assert.deepEqual([code, error], ['Timeout', 'https://a.example:6443: no response within 5000 ms']);
+  assert.deepEqual(notConnected, [], 'it may have waited behind others');
+});
+
 test('whether a probe found a connection is told apart from a response that did not come', async () => {
   const foundNone = async (code: TransportErrorCode, mayHaveBeenProcessed: boolean) => {
     const { ask, notConnected } = probing(() => {

@@ -137,10 +137,15 @@ export function createProbe(options: ProbeOptions): {
       if (error instanceof TransportError) {
         // Not for a probe that was cancelled because the server is no longer watched.
         if (!cancelled.aborted) {
-          const { id, kind } = destination;
+          const { id, kind, origin } = destination;
           const { code, message } = error;
-          const fields = { destination: id, kind, code, error: message };
-          failures.warn(`${id}: ${code}`, fields, 'A health check could not reach a server');
+          // A transport knows only that its client has left: here, the router itself.
+          const reason =
+            code === 'ClientGone'
+              ? { code: 'Timeout', error: `${origin}: no response within ${timeout} ms` }
+              : { code, error: message };
+          const fields = { destination: id, kind, ...reason };
+          failures.warn(`${id}: ${reason.code}`, fields, 'A health check could not reach a server');
           if (foundNoConnection(error)) options.onNotConnected(id, code === 'ConnectFailed');
         }
         return 'unreachable';
