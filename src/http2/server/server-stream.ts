@@ -235,6 +235,10 @@ export class ServerStream extends ReceivingStream implements WaitingStream, Hold
     this.#writer = undefined;
   }
 
+  get hasBegun(): boolean {
+    return this.status !== undefined;
+  }
+
   closeConnection(): void {
     this.#connection.close();
   }

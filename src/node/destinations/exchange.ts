@@ -25,7 +25,7 @@ interface ExchangeOptions {
   readonly sink: ResponseSink;
   /** Of the head of the response, counted from the last progress. Left out: it waits for ever. */
   readonly deadlines?: Deadlines | undefined;
-  /** Called once at the deadline: on `false` the exchange keeps waiting. Default: it fails. */
+  /** Called at the deadline: on `false` the exchange keeps waiting, until the next one. Default: it fails. */
   readonly givesUp?: (() => boolean) | undefined;
   readonly body?: { readonly opened: boolean } | undefined;
   readonly onBrokenOff?: ((origin: string) => void) | undefined;
@@ -110,6 +110,10 @@ export class Exchange implements RequestListener, ResponseWriter, Expiring {
     const onResponseHead = this.#onResponseHead;
     if (this.#state !== 'waiting' || onResponseHead === undefined) return;
     this.#onResponseHead = undefined;
+    if (this.#sink.hasBegun === true) {
+      this.#cancel('ClientGone', 'the client has had a response that it took too long');
+      return;
+    }
     const head = { status, headers, reason };
     this.#disposed(head, () => {
       const disposition = onResponseHead(head);
@@ -210,9 +214,10 @@ export class Exchange implements RequestListener, ResponseWriter, Expiring {
   }
 
   expire(): void {
-    this.#deadline = undefined;
-    if (this.#options.givesUp?.() !== false)
-      this.#cancel('Timeout', `no response within ${this.#options.deadlines?.timeout} ms`);
+    const { givesUp, deadlines } = this.#options;
+    const keepsWaiting = givesUp?.() === false;
+    this.#deadline = keepsWaiting ? deadlines?.add(this) : undefined;
+    if (!keepsWaiting) this.#cancel('Timeout', `no response within ${deadlines?.timeout} ms`);
   }
 
   onGone(): void {

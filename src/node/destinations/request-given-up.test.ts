@@ -6,6 +6,8 @@ import { type TestContext, test } from 'node:test';
 import { connect } from 'node:tls';
 import { peerName, servingAuthority, startPeer } from '../../../test/support/node-exchange.ts';
 import { Http2Pool } from '../../http2/client/http2-pool.ts';
+import type { TransportError } from '../../request/destination.ts';
+import { Deadlines } from '../exchange/deadlines.ts';
 import { BodySource, BodyStream } from '../exchange/request-body.ts';
 import { WebResponseSink } from '../exchange/response-sink.ts';
 import { Exchange } from './exchange.ts';
@@ -65,4 +67,41 @@ test('a request that is given up while it waits for a connection leaves its body
   const second = await exchangeOn(quick, body, new AbortController().signal);
   assert.ok(second.kind === 'response');
   assert.equal(await second.response.text(), 'body');
+});
+
+test('a server that stays silent is looked at again and again, until another one can be asked', async (context) => {
+  let now = 0;
+  const deadlines = new Deadlines({ timeout: 1_000, clock: () => now });
+  context.after(() => deadlines.stop());
+  const others = [false, false, true];
+  const options = {
+    origin: 'https://cp-a',
+    sink: new WebResponseSink(new AbortController().signal),
+    deadlines,
+    givesUp: () => others.shift() ?? assert.fail('asked too often'),
+  };
+  const { result } = new Exchange(options, ({ headers }) => ({ kind: 'forward', headers }));
+  const failed = assert.rejects(result, { code: 'Timeout' });
+  for (let time = 0; time < 3; time++) {
+    now += 2_000;
+    deadlines.check();
+  }
+  assert.deepEqual(others, []);
+  await failed;
+});
+
+test('a response that comes after that of a time-out is nobody’s, and no invalid one of its server', async () => {
+  const sink = Object.assign(new WebResponseSink(new AbortController().signal), { hasBegun: true });
+  let isJudged = false;
+  const exchange = new Exchange({ origin: 'https://cp-a', sink }, ({ headers }) => {
+    isJudged = true;
+    return { kind: 'forward', headers };
+  });
+  const aborted: Error[] = [];
+  exchange.begun({ pause() {}, resume() {}, abort: (reason) => void aborted.push(reason) });
+  exchange.head(200, []);
+  const { code } = (await exchange.result.catch((error: TransportError) => error)) as TransportError;
+  assert.equal(code, 'ClientGone');
+  assert.equal(aborted.length, 1, 'its server need not go on');
+  assert.equal(isJudged, false);
 });

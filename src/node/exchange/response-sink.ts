@@ -8,6 +8,8 @@ export interface ResponseSink {
   readonly held?: HeldBytes | undefined;
   /** Where nothing is written to a client's connection: the response, since its head. */
   readonly response?: Response | undefined;
+  /** The client has had a head already, of another response: one of a time-out. */
+  readonly hasBegun?: boolean | undefined;
   attach(writer: ResponseWriter): void;
   release(): void;
   /**

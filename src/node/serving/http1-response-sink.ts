@@ -52,6 +52,10 @@ export class Http1ResponseSink implements ResponseSink {
     this.#inbound = inbound;
   }
 
+  get hasBegun(): boolean {
+    return this.#outgoing.headersSent;
+  }
+
   attach(writer: ResponseWriter): void {
     this.#writer = writer;
     this.#inbound?.onFinished(() => this.#writer?.onGone());
