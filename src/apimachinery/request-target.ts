@@ -32,7 +32,8 @@ const maximumTarget = 64 * 1024;
  */
 export function acceptRequestTarget(target: string): RequestTarget {
   if (target === '') return emptyTarget;
-  // Absolute-form (RFC 9112 section 3.2.2) names a host, and where a request goes is never the client's choice.
+  // Absolute-form (RFC 9112 section 3.2.2) is read by what takes HTTP/1.1 from the client; in HTTP/2 a path has none (RFC 9113
+  // section 8.3.1).
   if (!target.startsWith('/')) {
     throw ambiguous("it does not begin with '/': send path and query only, no scheme, authority or '*'");
   }
@@ -99,8 +100,8 @@ const uriHost = /^(?:\[[\da-f:.]+\]|[\w.~!$&'()*+,;=-]*)(?::\d*)?$/i;
 
 /**
  * Whether a Host header, or an authority, is a host and nothing more. Runtimes that put it in front of the target and
- * parse both as one URL would take `name/path` for the beginning of the path, `user@name` for another host. Used by the
- * edge only: Node leaves the two apart.
+ * parse both as one URL would take `name/path` for the beginning of the path, `user@name` for another host. Used
+ * where the two come as one: at the edge, and in a target in absolute-form.
  */
 export function isUriHost(host: string): boolean {
   return uriHost.test(host);

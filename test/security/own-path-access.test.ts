@@ -38,11 +38,18 @@ it('an own path in the Host header is no way to one', async (context) => {
   assert.deepEqual(router.allRequests(), []);
 });
 
-it('an absolute-form target is no way to an own path', async (context) => {
+it('an absolute-form target leads to an own path for whom the path does', async (context) => {
   const router = await startRouterUnderTest(context);
-  const bytes = `GET https://localhost${prefix}/v1/status HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`;
-  const { statuses } = await sendAndReadToEnd(context, router.port, bytes, 'admin');
-  assert.deepEqual(statuses, [400]);
+  const status = async (target: string, client: 'admin' | 'rogue') => {
+    const bytes = `GET ${target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`;
+    return (await sendAndReadToEnd(context, router.port, bytes, client)).statuses;
+  };
+  for (const client of ['admin', 'rogue'] as const) {
+    const path = `${prefix}/v1/status`;
+    assert.deepEqual(await status(`https://localhost${path}`, client), await status(path, client), client);
+  }
+  assert.deepEqual(await status(`https://localhost${prefix}/v1/status`, 'admin'), [200]);
+  assert.deepEqual(await status(`https://localhost/%2emixed-version-proxy/v1/status`, 'admin'), [400]);
   assert.deepEqual(router.allRequests(), []);
 });
 

@@ -50,13 +50,22 @@ const lineVectors: readonly Vector[] = [
 
 /** The request line (RFC 9112 section 3). */
 const requestLineVectors: readonly Vector[] = [
+  get('absolute-form without a host', `https://${targets.peer} HTTP/1.1\r\nHost: localhost\r\n\r\n`),
   get(
-    'absolute-form, which names another server',
-    `https://evil.example${targets.peer} HTTP/1.1\r\nHost: evil.example\r\n\r\n`,
+    'absolute-form with a backslash',
+    `https://localhost\\evil${targets.peer} HTTP/1.1\r\nHost: localhost\r\n\r\n`,
   ),
   get(
-    'absolute-form that names this server',
-    `https://localhost${targets.peer} HTTP/1.1\r\nHost: localhost\r\n\r\n`,
+    'absolute-form of another scheme',
+    `file://localhost${targets.peer} HTTP/1.1\r\nHost: localhost\r\n\r\n`,
+  ),
+  get(
+    'absolute-form with two Host lines',
+    `https://localhost${targets.peer} HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n`,
+  ),
+  get(
+    'absolute-form with a dot segment',
+    `https://localhost/api/..${targets.peer} HTTP/1.1\r\nHost: localhost\r\n\r\n`,
   ),
   get(
     'absolute-form with user information',

@@ -1,6 +1,7 @@
 import { type IncomingMessage, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type RawHeaders, rawHeadersOf } from '../../apimachinery/raw-headers.ts';
+import { isUriHost } from '../../apimachinery/request-target.ts';
 import { linesForLogs } from '../../http2/fields/header-fields.ts';
 
 /** Characters of `uri-host [ ":" port ]` (RFC 9110 section 7.2, RFC 3986 section 3.2.2). */
@@ -46,6 +47,25 @@ export function issueOfHead(httpVersion: string, headers: RawHeaders): string | 
     }
   }
   return hosts === 0 && httpVersion === '1.1' ? hostIssue : undefined;
+}
+
+const absoluteForm = /^https?:\/\/([^/?#]+)(.*)$/is;
+
+/**
+ * Gives a request whose target is in absolute-form its origin-form. A server must accept both, and the host of the target counts,
+ * whatever the Host line says (RFC 9112 section 3.2.2). Neither says where the request goes.
+ */
+export function takeAbsoluteForm(message: IncomingMessage): void {
+  const { url = '' } = message;
+  if (url.startsWith('/')) return;
+  const [, authority = '', rest = ''] = absoluteForm.exec(url) ?? [];
+  // User information is no part of it (RFC 9110 section 4.2.4): such a target stays as it is, and is refused.
+  if (authority === '' || !isUriHost(authority)) return;
+  message.url = rest.startsWith('/') ? rest : `/${rest}`;
+  const lines = message.rawHeaders;
+  const host = lines.findIndex((name, index) => index % 2 === 0 && name.toLowerCase() === 'host');
+  if (host === -1) lines.push('Host', authority);
+  else lines[host + 1] = authority;
 }
 
 /** Time for a client to read the last response before its connection ends. */

@@ -12,7 +12,12 @@ import { sentElsewhere } from '../../request/transport.ts';
 import { errorCode } from '../../runtime/errors.ts';
 import { type Logger, silentLogger } from '../../runtime/logger.ts';
 import type { Deadlines } from '../exchange/deadlines.ts';
-import { endAfterResponse, issueOfHead, writeLastResponse } from '../exchange/http1-heads.ts';
+import {
+  endAfterResponse,
+  issueOfHead,
+  takeAbsoluteForm,
+  writeLastResponse,
+} from '../exchange/http1-heads.ts';
 import {
   type ExchangeEnd,
   type NodeBindings,
@@ -112,6 +117,7 @@ export function requestHandler(
       refuseHead(outgoing, issue);
       return;
     }
+    takeAbsoluteForm(incoming);
     if (held === 'too large' || held === 'no memory') {
       discardUnreadBody(incoming, outgoing);
       if (held === 'no memory') refuseForMemory(outgoing);

@@ -159,6 +159,16 @@ for (const [token, method] of [
   });
 }
 
+test('an upgrade whose target is in absolute-form is one of its path, and the host is not asked', async (context) => {
+  const destination = await startDestination(context, switching('SPDY/3.1'), echo);
+  const router = await startRouter(context, { destination: destination.destination });
+  const request = upgradeRequest('SPDY/3.1').replace(' /api', ' https://elsewhere.example:6443/api');
+  const client = await connect(context, router, `${request}there`);
+  assert.ok((await readUntil(client, 'there')).endsWith('there'));
+  assert.match(destination.head(), /^POST \/api\/v1\/namespaces\/a\/pods\/b\/exec\?/);
+  assert.doesNotMatch(destination.head(), /elsewhere/);
+});
+
 test('the end of the destination ends the client’s connection, with all that was sent before', async (context) => {
   const last = 'x'.repeat(500_000);
   const destination = await startDestination(context, switching('SPDY/3.1'), (socket) => socket.end(last));

@@ -29,6 +29,7 @@ import {
   forgetHead,
   issueOfHead,
   responseHead,
+  takeAbsoluteForm,
   writeLastResponse,
 } from '../exchange/http1-heads.ts';
 import { ExchangeEnd, type NodeInboundOptions, timedOutResponse } from '../exchange/node-inbound.ts';
@@ -251,6 +252,7 @@ async function upgrade(
     await writeLastResponse(client, statusResponse('BadRequest', issue));
     return;
   }
+  takeAbsoluteForm(incoming);
   const inbound = new UpgradeInbound(incoming, client, options);
   const token = protocolOf(incoming.rawHeaders);
   const serve = (request: AdmittedRequest): Outcome | Promise<Outcome> => {
