@@ -139,6 +139,13 @@ describe('what a router finds on its node', () => {
     assert.deepEqual(found(reading, manifest).values, { ...everything, ...flags });
   });
 
+  it('is how many streams a client may have on a connection, where kube-apiserver was given more', () => {
+    const flags = { 'http2-max-streams-per-connection': '1000' };
+    const manifest = kubeadmManifest({ pki: '/pki', securePort: 6444, flags });
+    const { values } = found(reading, manifest);
+    assert.deepEqual(values, { ...everything, ...flags });
+  });
+
   it('leaves out TLS before 1.2, and says so', () => {
     const foundOf = (version: string, given = {}) =>
       found(

@@ -98,6 +98,8 @@ export function findSettings(given: GivenValues, readFile: ReadTextFile): FoundS
     warnings.push({ flag: '--tls-min-version', message });
   } else addSame('tls-min-version');
   addSame('tls-sni-cert-key');
+  // Clients that need more on one connection had it raised (kubernetes/kubernetes#74412).
+  addSame('http2-max-streams-per-connection');
   add('local-server', originOf(manifest.flags), `--secure-port of kube-apiserver in ${path}`);
   const authenticating = [...settingsByFlag.values()].filter(({ about }) => about.authenticates);
   for (const flags of together) {

@@ -65,6 +65,7 @@ describe('the options of serve', () => {
       mutatingRequestsInFlight: 2_000,
       longRunningRequests: 20_000,
       goawayChance: 0,
+      http2MaxStreamsPerConnection: 0,
     });
     assert.deepEqual(config.settings.shutdown, { delay: 0, watchTerminationGracePeriod: 10_000 });
     assert.equal(config.settings.admin.bindAddress, undefined);

@@ -257,6 +257,11 @@ export const routerSettings = section('Router flags:', {
       default: 20_000,
       description: 'Watches, logs, exec and the like that are open at a time; more get 429. 0: no limit.',
     }),
+    http2MaxStreamsPerConnection: setting('http2-max-streams-per-connection', wholeNumber(0, 100_000), {
+      default: 0,
+      description:
+        'Requests and watches at a time on one HTTP/2 connection of a client; it waits with more. 0: 100, as in kube-apiserver.',
+    }),
     goawayChance: setting('goaway-chance', number(0, 0.02), {
       default: 0,
       description:

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect } from 'node:http2';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { watchResources } from '../../../test/faults/laboratory/resources.ts';
+import { clientTls } from '../../../test/support/security/certificates.ts';
 import { keptLog } from '../../../test/support/security/kept-log.ts';
 import {
   clusterSnapshot,
@@ -24,6 +27,21 @@ test('a router logs that it has no snapshot yet, and when one is in use', async 
   assert.equal((await (await asUser()).push(snapshot)).status, 200);
   assert.deepEqual(about().slice(1), ['Snapshot in use']);
 });
+
+for (const [given, told] of [
+  ['0', 100],
+  ['1000', 1_000],
+] as const) {
+  test(`--http2-max-streams-per-connection=${given}: clients may have ${told} streams on a connection`, async (context) => {
+    const { port } = await startRouterUnderTest(context, {
+      flags: { 'http2-max-streams-per-connection': [given] },
+    });
+    const session = connect(`https://localhost:${port}`, { ...clientTls('alice') });
+    context.after(() => session.destroy());
+    await once(session, 'remoteSettings');
+    assert.equal(session.remoteSettings.maxConcurrentStreams, told);
+  });
+}
 
 test('a start that fails behind a restored snapshot leaves no connection, probe or timer behind', async (context) => {
   const running = await startRouterUnderTest(context);

@@ -44,7 +44,7 @@ import { upgradeListener } from '../upgrades/upgrade.ts';
 import { followServers, ownServerCheck } from './followed-servers.ts';
 import { createLocalServerId } from './local-server-id.ts';
 import type { ProcessEdge } from './process-edge.ts';
-import { TrafficControl, thisMachine } from './traffic-control.ts';
+import { streamLimitOf, TrafficControl, thisMachine } from './traffic-control.ts';
 
 export interface EmbeddedSyncParts {
   readonly receiver: OwnSnapshotReceiver;
@@ -333,6 +333,7 @@ async function start(
     goawayChance: config.settings.limits.goawayChance,
     limits: {
       ...traffic.connectionLimits,
+      ...streamLimitOf(config),
       tlsHandshakeTimeout: config.timeouts.tlsHandshake,
     },
     onRelief: (relief) => metrics.relieved(relief),

@@ -28,6 +28,14 @@ export interface Machine {
 
 export const thisMachine: Machine = { usableMemory, openFiles: readOpenFilesLimit };
 
+/** @returns nothing where the default holds, which is kube-apiserver's (k8s.io/apiserver pkg/server/secure_serving.go) */
+export function streamLimitOf({
+  settings: { limits },
+}: ServeConfig): Partial<Pick<ServerLimits, 'maxConcurrentStreams'>> {
+  const { http2MaxStreamsPerConnection: maxConcurrentStreams } = limits;
+  return maxConcurrentStreams === 0 ? {} : { maxConcurrentStreams };
+}
+
 export class TrafficControl {
   readonly gate: RequestGate;
   readonly deadlines: Deadlines;
