@@ -35,7 +35,7 @@ function probing(
   const transport = recordingTransport((outbound) => answer(outbound.target));
   const { logger, lines } = recordingLogger();
   const notConnected: string[] = [];
-  const { probe } = createProbe({
+  const { probe, responds } = createProbe({
     transport,
     identityHeaderNames: defaultIdentityHeaderNames,
     pseudonym: 'router-under-test',
@@ -46,7 +46,8 @@ function probing(
     logger,
   });
   const ask = (kind: 'local' | 'peer' = 'peer') => probe(destination(kind), new AbortController().signal);
-  return { ask, sent: transport.sent, lines, notConnected };
+  const isThere = () => responds(destination('peer'), new AbortController().signal);
+  return { ask, isThere, sent: transport.sent, lines, notConnected };
 }
 
 test('a probe asks for /readyz as the router itself, over the connections that carry requests', async () => {
@@ -199,6 +200,21 @@ test('a server that does not respond is unreachable, and the log says why, once 
       message: 'A health check could not reach a server',
     },
   ]);
+});
+
+test('a server is there that responds to one of two questions: etcd may hang, or a webhook that authorizes', async () => {
+  const never = new Promise<Response>(() => {});
+  for (const status of [200, 403, 500]) {
+    for (const answered of ['/version', '/readyz']) {
+      const { isThere } = probing((target) => (target === answered ? new Response('', { status }) : never));
+      assert.equal(await isThere(), true);
+    }
+  }
+  const { isThere, lines } = probing(() => {
+    throw new TransportError('ConnectionClosed', 'gone', { mayHaveBeenProcessed: true });
+  });
+  assert.equal(await isThere(), false);
+  assert.deepEqual(lines, [], 'its probes tell');
 });
 
 test('a probe that takes too long says so, and names no client', async () => {

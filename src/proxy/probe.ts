@@ -41,7 +41,11 @@ export interface ProbeOptions extends OutboundOptions {
  */
 export function createProbe(options: ProbeOptions): {
   readonly probe: (destination: Destination, signal: AbortSignal) => Promise<ProbeOutcome>;
-  /** False: no response came. Asked for its version a server does no work: neither etcd nor an admission webhook has a part in it. */
+  /**
+   * False: no response came, to either of two questions that are next to no work. For its version a server asks neither etcd nor an
+   * admission webhook, as it does for `/readyz`; that path needs no authorization (kube-apiserver's
+   * `--authorization-always-allow-paths`), for which it may have to ask a webhook, too.
+   */
   readonly responds: (destination: Destination, signal: AbortSignal) => Promise<boolean>;
 } {
   const { transport, timeout, logger } = options;
@@ -115,13 +119,12 @@ export function createProbe(options: ProbeOptions): {
   }
 
   const responds = async (destination: Destination, signal: AbortSignal): Promise<boolean> => {
-    try {
-      await ask(destination, '/version', signal);
-      return true;
-    } catch (error) {
+    const questions = ['/version', '/readyz'].map((path) => ask(destination, path, signal));
+    return Promise.any(questions).then(
+      () => true,
       // An internal error of the router is not evidence against the server.
-      return !(error instanceof TransportError);
-    }
+      ({ errors }: AggregateError) => errors.some((error) => !(error instanceof TransportError)),
+    );
   };
 
   const probe = async (destination: Destination, cancelled: AbortSignal): Promise<ProbeOutcome> => {

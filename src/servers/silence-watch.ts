@@ -41,8 +41,8 @@ interface SilenceWatchOptions {
  * requests, and three probes in a row take fifteen seconds to fail, where a client that renews a Lease gives up after ten
  * (k8s.io/client-go tools/leaderelection, RenewDeadline).
  *
- * A slow request proves nothing: an admission webhook or etcd may be slow. So a server is asked for its version, which takes
- * neither, before it counts as unreachable.
+ * A slow request proves nothing: a webhook or etcd may be slow. So a server is asked what takes neither before it counts as
+ * unreachable.
  */
 export class SilenceWatch {
   readonly #options: SilenceWatchOptions;
@@ -79,6 +79,8 @@ export class SilenceWatch {
     const isThere = await this.#options.responds(destination, asking.signal);
     if (asking.signal.aborted) return;
     this.#asking.delete(id);
+    // Of two questions one may still wait.
+    asking.abort();
     const quiet = this.#quiet.get(id);
     if (isThere && quiet !== undefined) this.#quiet.set(id, { ...quiet, looks: 0 });
   }
