@@ -161,12 +161,6 @@ export const http2Faults: readonly SearchedFault[] = [
       'if (unfinished === undefined || unfinished.streamId !== streamId) {',
       'if (unfinished === undefined) {',
     ],
-    [
-      'HPACK: an integer of five bytes more',
-      'src/http2/hpack/header-decoder.ts',
-      'const maximumIntegerBits = 28;',
-      'const maximumIntegerBits = 35;',
-    ],
   ),
   ...foundBy(
     'http2-exchanges',

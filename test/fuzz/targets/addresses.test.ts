@@ -86,6 +86,13 @@ const forms: Readonly<Record<string, (host: string) => string>> = {
   'origin without a port': (host) => `https://${host}`,
 };
 
+/** Names of this machine (RFC 6761 section 6.3, /etc/hosts of Debian and Red Hat), and of metadata services. */
+const names = {
+  ofThisMachine: ['localhost', 'a.localhost', 'localhost.localdomain', 'ip6-localhost', 'ip6-loopback'],
+  ofMetadata: ['metadata', 'metadata.google.internal', 'instance-data', 'instance-data.ec2.internal'],
+  ofOthers: ['api-1.example.com', 'localhost.example.com', 'notlocalhost', 'metadata.example.com'],
+} as const;
+
 interface Input {
   readonly address: string;
   readonly dress: string;
@@ -96,6 +103,9 @@ interface Input {
 
 /** By the page on addresses. @param worn the address as it is written, @param address what it stands for */
 function mayBeDialled(worn: string, address: string, { allowLoopback, allowed }: Input): boolean {
+  const isOneOf = (list: readonly string[]): boolean => list.includes(address);
+  if (isOneOf(names.ofThisMachine)) return allowLoopback;
+  if (isOneOf(names.ofMetadata) || isOneOf(names.ofOthers)) return isOneOf(names.ofOthers);
   const listed = allowed?.filter((block) => isIn(block, worn) || isIn(block, address));
   const kinds = Object.entries(refusedBlocks) as [keyof typeof refusedBlocks, readonly string[]][];
   for (const [kind, blocks] of kinds) {
@@ -120,6 +130,7 @@ fuzz<Input>({
     address: fc.oneof(
       { weight: 3, arbitrary: fc.constantFrom(...edges) },
       fc.ipV4(),
+      fc.constantFrom(...Object.values(names).flat()),
       fc.constantFrom('10.0.0.1', '203.0.113.7', '2001:db8::a', 'fd00::1', '169.254.10.9', '127.0.0.1'),
     ),
     dress: fc.constantFrom(...Object.keys(dresses)),
