@@ -19,30 +19,29 @@ const marks = {
 } as const;
 
 /**
- * How many cases hold wherever they apply, and the others as a table, group by group, with footnotes. Why one does not
- * apply is said by the runtime (runtimes/).
+ * How many cases hold everywhere, and the others as a table, group by group, with what their runtimes say for it as
+ * footnotes.
  */
 export function casesSection({ groups, runtimes, outcome }: PageContent): string {
   const footnotes: string[] = [];
   const cell = (found: Outcome): string => {
     if (found.kind === 'holds') return '✓';
-    if (found.kind === 'does not apply') return '–';
     if (found.kind === 'fails') return '**fails**';
     let number = footnotes.indexOf(found.because) + 1;
     if (number === 0) number = footnotes.push(found.because);
-    return `✗ [${number}](#reasons)`;
+    return `${found.kind === 'not possible' ? '✗' : '–'} [${number}](#reasons)`;
   };
   const rows = groups.flatMap(({ title, cases }) => {
     const different = cases
       .map((each) => ({ each, outcomes: runtimes.map((runtime) => outcome(runtime, each)) }))
-      .filter(({ outcomes }) => outcomes.some(({ kind }) => kind === 'not possible' || kind === 'fails'))
+      .filter(({ outcomes }) => outcomes.some(({ kind }) => kind !== 'holds'))
       .map(({ each, outcomes }) => [each.rule, ...outcomes.map(cell)]);
     return different.length === 0 ? [] : [[`**${title}**`, ...runtimes.map(() => '')], ...different];
   });
   const head = ['Rule', ...runtimes.map((runtime) => runtime.title)];
   const different = rows.filter(([rule]) => rule?.startsWith('**') === false).length;
   const all = groups.flatMap(({ cases }) => cases).length;
-  const summary = `${all - different} of ${all} rules hold on every runtime that they apply to. The others:`;
+  const summary = `${all - different} of ${all} rules hold on every runtime. The others:`;
   const list = footnotes.map((because, index) => `${index + 1}. ${because}`).join('\n');
   const columns = runtimes.map(({ title, description }) => `- **${title}**: ${description}`).join('\n');
   return [columns, summary, table(head, rows), `### Reasons\n\n${list}`].join('\n\n');

@@ -49,7 +49,7 @@ export const upgrades: CaseGroup = {
       id: 'upgrades/websocket',
       rule: 'A WebSocket reaches the local server and peers with the identity of its caller, and carries messages both ways',
       citation: 'KEP-4006; RFC 6455',
-      needs: ['http1Bytes', 'websocket'],
+      needs: ['websocket', 'http1Bytes'],
       async run(world) {
         for (const [peer, target] of ways(world)) {
           peer.upgradeScript = echoWebSocket;
@@ -74,7 +74,7 @@ export const upgrades: CaseGroup = {
       id: 'upgrades/spdy',
       rule: 'A SPDY tunnel reaches the local server and peers with the identity of its caller, and carries bytes both ways',
       citation: 'k8s.io/apimachinery pkg/util/httpstream/spdy',
-      needs: ['http1Bytes', 'spdy'],
+      needs: ['spdy', 'http1Bytes'],
       async run(world) {
         for (const [peer, target] of ways(world)) {
           peer.upgradeScript = (_request, socket) => {
@@ -115,7 +115,7 @@ export const upgrades: CaseGroup = {
       id: 'upgrades/spdy-refusal',
       rule: 'Where SPDY cannot be tunnelled, a Status says what to do: kubectl 1.30 or newer speaks WebSocket',
       citation: 'KEP-4006',
-      needs: ['http1Bytes', 'spdyRefusal'],
+      needs: ['spdyRefusal', 'http1Bytes'],
       async run(world) {
         for (const [peer, target] of ways(world)) {
           const connection = await upgrade(world, 'POST', target, spdyLines);
@@ -134,7 +134,7 @@ export const upgrades: CaseGroup = {
       id: 'upgrades/declined',
       rule: 'A WebSocket that the server declines ends with the server’s own response, and is no tunnel',
       citation: 'CVE-2018-1002105',
-      needs: ['http1Bytes', 'websocket'],
+      needs: ['websocket', 'http1Bytes'],
       async run(world) {
         for (const [peer, target] of ways(world)) {
           const declined = 'HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n';
@@ -151,7 +151,7 @@ export const upgrades: CaseGroup = {
       id: 'upgrades/another-protocol',
       rule: 'A server that switches to another protocol than was asked for gets none of the client’s bytes',
       citation: 'RFC 9110 section 7.8',
-      needs: ['http1Bytes', 'websocket'],
+      needs: ['websocket', 'http1Bytes'],
       async run(world) {
         for (const [peer, target] of ways(world)) {
           const { head, heard } = await writeBehindHead(world, peer, target, (request, socket) =>

@@ -15,14 +15,24 @@ import { assertionKeysText, clusterAuthority, frontProxyPair, snapshotKeysText }
 import type { ConformanceRuntime, RunningRuntime } from '../runtime.ts';
 import type { ClientCertificate } from '../wire/exchange.ts';
 import { fetchClient } from '../wire/fetch-client.ts';
-import { doesNotApply, dotSegmentsResolved, tokensPassThrough, urlParsed } from './reservations.ts';
+import {
+  doesNotApply,
+  dotSegmentsResolved,
+  notPossible,
+  tokensPassThrough,
+  urlParsed,
+} from './reservations.ts';
 
 const noConnection = doesNotApply(
-  'These cases write bytes on a connection, or want an interim response before the final one; a handler that is called with a `Request` has neither. A `Connection` line that a Node `Request` carries meets the same hygiene (`src/request/headers.test.ts`).',
+  'These cases write bytes on a connection, or want an interim response before the final one; a handler that is called with a `Request` has neither.',
 );
 
-const noUpgrade = doesNotApply(
-  'A `Request` cannot become a tunnel: on Node upgrades enter beside the fetch handler, through the same router.',
+const noContentInRequest = 'A `Request` has no content with GET or HEAD: making one throws.';
+const noUpgrade = notPossible(
+  'A `Request` cannot become a tunnel, and the handler would take an upgrade for an ordinary request: a host hands upgrades to the same router beside it, as on Node, or refuses them.',
+);
+const joined = notPossible(
+  '`Headers` joins repeated lines before the handler is called: a host has to refuse impersonation headers with a comma.',
 );
 
 /** `createApp(…).fetch(new Request(…))` on Node, with the Node transport behind it. */
@@ -33,21 +43,23 @@ export const inProcess: ConformanceRuntime = {
   lacks: {
     exactTarget: urlParsed,
     dotSegments: dotSegmentsResolved,
-    contentOfReads: doesNotApply('A `Request` has no content with GET.'),
-    clientAddress: doesNotApply('There is no connection: a host hands the address over (`inbound`).'),
-    http1: noConnection,
+    contentOfReads: notPossible(noContentInRequest),
     http1Bytes: noConnection,
     http2: noConnection,
     jwt: tokensPassThrough,
-    repeatedHeaders: doesNotApply('`Headers` joins repeated lines before the handler is called.'),
+    repeatedHeaders: joined,
     websocket: noUpgrade,
     spdy: noUpgrade,
     spdyRefusal: noUpgrade,
     interimAnswers: noConnection,
   },
   exceptions: {
-    'paths/one-spelling': doesNotApply('Who makes a `Request` has percent-encoded its path already.'),
-    'identity/no-joined-groups': doesNotApply('`Headers` joins repeated lines before the handler is called.'),
+    'paths/one-spelling': doesNotApply(
+      'Who makes a `Request` has percent-encoded its path before anything is signed.',
+    ),
+    'identity/no-joined-groups': joined,
+    'upgrades/never-a-plain-request': noUpgrade,
+    'bodies/content-of-reads-blames-nobody': doesNotApply(noContentInRequest),
   },
   start: startInProcess,
 };
@@ -87,7 +99,7 @@ async function startInProcess(cluster: Cluster): Promise<RunningRuntime> {
   });
   return {
     client: fetchClient(async (request, { certificate }) => {
-      if (certificate !== undefined) connections.set(request, connectionOf(certificate));
+      connections.set(request, connectionOf(certificate));
       return app.fetch(request);
     }),
     async close() {
@@ -96,7 +108,12 @@ async function startInProcess(cluster: Cluster): Promise<RunningRuntime> {
   };
 }
 
-function connectionOf(certificate: ClientCertificate): ConnectionInfo {
+function connectionOf(certificate: ClientCertificate | undefined): ConnectionInfo {
+  const remoteAddress = '127.0.0.1';
+  if (certificate === undefined) return { remoteAddress };
   const organizations = certificate === 'admin' ? ['system:masters'] : ['dev'];
-  return { clientCertificate: { commonName: certificate, organizations, authority: 'client-ca' } };
+  return {
+    remoteAddress,
+    clientCertificate: { commonName: certificate, organizations, authority: 'client-ca' },
+  };
 }

@@ -1,4 +1,5 @@
 import { type Miniflare, startMiniflare } from '../../../scripts/runtimes/index.ts';
+import { firstHeader } from '../../../src/apimachinery/raw-headers.ts';
 import type { Cluster } from '../cluster.ts';
 import { clusterAuthority, frontProxyPair } from '../credentials.ts';
 import type { ConformanceRuntime, RunningRuntime } from '../runtime.ts';
@@ -6,14 +7,7 @@ import type { ClientCertificate, WireClient } from '../wire/exchange.ts';
 import { fetchClient } from '../wire/fetch-client.ts';
 import { http1Client } from '../wire/http1-client.ts';
 import { edgeEnvironment } from './edge-environment.ts';
-import {
-  doesNotApply,
-  nobodyAsserts,
-  notPossible,
-  onlyHttp1,
-  unnoticedDepartures,
-  urlParsed,
-} from './reservations.ts';
+import { nobodyAsserts, notPossible, onlyHttp1, unnoticedDepartures, urlParsed } from './reservations.ts';
 import { workerBuild } from './worker-build.ts';
 
 /** The Worker on Miniflare's workerd, with bindings and client certificates as Cloudflare has them. */
@@ -24,9 +18,6 @@ export const miniflare: ConformanceRuntime = {
     'The built Worker on Miniflare’s workerd with the bindings of `wrangler.toml`: snapshot in a Durable Object, front-proxy certificate by a binding, client certificates from `request.cf`. TLS ends before it, as on the platform.',
   lacks: {
     assertions: nobodyAsserts,
-    clientAddress: doesNotApply(
-      'No platform stands before it that tells: `test/worker/identities.test.ts` stands in its place.',
-    ),
     exactTarget: urlParsed,
     http2: onlyHttp1,
     spdy: notPossible(
@@ -117,9 +108,16 @@ async function start(cluster: Cluster): Promise<RunningRuntime> {
   };
 }
 
-/** Requests with a client certificate go in as the platform hands them over, all others over HTTP/1.1. */
+const addressHeader = 'CF-Connecting-IP';
+
+/**
+ * Requests with a client certificate, or with a line that the platform writes itself, go in as the platform hands them over,
+ * all others over HTTP/1.1.
+ */
 function clientOf(running: Miniflare, plain: WireClient): WireClient {
-  const dispatch = fetchClient(async (request, { certificate = 'alice' }) => {
+  const dispatch = fetchClient(async (request, { certificate }) => {
+    // Whatever the client sends under this name (developers.cloudflare.com/fundamentals/reference/http-headers).
+    request.headers.set(addressHeader, '127.0.0.1');
     const init = {
       method: request.method,
       headers: [...request.headers],
@@ -129,15 +127,22 @@ function clientOf(running: Miniflare, plain: WireClient): WireClient {
   });
   return {
     ...plain,
-    send: (request) => (request.certificate === undefined ? plain : dispatch).send(request),
+    send(request) {
+      const namesAddress = firstHeader(request.headers ?? [], addressHeader) !== undefined;
+      return (request.certificate === undefined && !namesAddress ? plain : dispatch).send(request);
+    },
   };
 }
 
 /** `request.cf` for a verified certificate (developers.cloudflare.com/workers/runtime-apis/request). */
-function platformInformation(certificate: ClientCertificate): object {
+function platformInformation(certificate: ClientCertificate | undefined): object {
+  // A data centre of the platform's.
+  const colo = 'AMS';
+  if (certificate === undefined) return { colo };
   const organization = certificate === 'admin' ? 'system:masters' : 'dev';
   const subject = `CN=${certificate},O=${organization}`;
   return {
+    colo,
     tlsClientAuth: {
       certPresented: '1',
       certVerified: 'SUCCESS',

@@ -15,7 +15,18 @@ import type { ConformanceRuntime, RunningRuntime } from '../runtime.ts';
 import type { WireClient } from '../wire/exchange.ts';
 import { http1Client } from '../wire/http1-client.ts';
 import { http2Client } from '../wire/http2-client.ts';
-import { onlyHttp1, onlyHttp2, spdyIsTunnelled, tokensPassThrough } from './reservations.ts';
+import {
+  doesNotApply,
+  notPossible,
+  onlyHttp1,
+  onlyHttp2,
+  spdyIsTunnelled,
+  tokensPassThrough,
+} from './reservations.ts';
+
+const noUpgradesOverHttp2 = notPossible(
+  'HTTP/2 has no upgrades, and extended CONNECT (RFC 8441) is not offered, by kube-apiserver neither: clients open a connection of HTTP/1.1.',
+);
 
 /** The router as `serve` starts it, asked over HTTP/1.1. */
 export const nodeHttp1: ConformanceRuntime = {
@@ -35,10 +46,9 @@ export const nodeHttp2: ConformanceRuntime = {
     http1: onlyHttp2,
     http1Bytes: onlyHttp2,
     jwt: tokensPassThrough,
-    websocket: onlyHttp2,
-    spdy: onlyHttp2,
-    spdyRefusal: onlyHttp2,
-    interimAnswers: onlyHttp2,
+    websocket: noUpgradesOverHttp2,
+    spdy: noUpgradesOverHttp2,
+    spdyRefusal: doesNotApply('No client can ask for it over HTTP/2.'),
   },
   start: (cluster) => startNode(cluster, (port) => http2Client({ port, tls: clientTls })),
 };
