@@ -109,6 +109,15 @@ test('one command puts a router on the port that clients know, and one takes it 
   assert.match((await node.undo()).output, /nothing to do/);
 });
 
+test('what listens on the port that the router takes is kube-apiserver, which moves: no warning says that it is in use', async (context) => {
+  const node = await controlPlaneNode(context);
+  for (const args of [['--dry-run'], []]) {
+    const { errors, warnings } = await node.install(...args);
+    assert.equal(errors, '');
+    assert.equal(warnings, '');
+  }
+});
+
 test('pods are led to a port that somebody listens on: the other one once all have moved, then the one that clients know', async (context) => {
   const node = await controlPlaneNode(context);
   const { store } = node.cluster;

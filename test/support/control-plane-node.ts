@@ -10,13 +10,13 @@ import { freePort } from '../../scripts/harness/free-port.ts';
 import { installCommand } from '../../src/cli/install/install-command.ts';
 import { backupPrefix, type KubeadmNode, kubeadmNode } from '../../src/cli/install/kubeadm-node.ts';
 import { parseArguments } from '../../src/cli/terminal/command.ts';
-import { type CommandContext, CommandFailure } from '../../src/cli/terminal/command-context.ts';
+import { type CommandContext, CommandFailure, portInUse } from '../../src/cli/terminal/command-context.ts';
 import { commandContext } from './command-context.ts';
 import { kubeadmManifest, writeKubeadmPki } from './kubeadm-layout.ts';
 import { type MirroredPod, startKubelet } from './kubelet.ts';
 import { syncCluster } from './sync-cluster.ts';
 
-/** Runs `install` with these arguments. @returns what it wrote, and the lines of its refusal */
+/** Runs `install` with these arguments. @returns what it wrote, its warnings, and the lines of its refusal */
 async function runInstall(
   args: readonly string[],
   node: Parameters<typeof installCommand>[0],
@@ -31,7 +31,8 @@ async function runInstall(
     (error: unknown) => error,
   );
   if (failure !== undefined) assert.ok(failure instanceof CommandFailure, String(failure));
-  return { output: written.output, errors: failure?.lines.join('\n') ?? '' };
+  const errors = failure?.lines.join('\n') ?? '';
+  return { output: written.output, warnings: written.errors, errors };
 }
 
 export const image = 'registry.example/mixed-version-proxy:0.1.0';
@@ -146,7 +147,7 @@ export async function controlPlaneNode(context: TestContext, options: NodeOption
     // Where the router has the port already, the other one is known without the flag.
     const otherPortFlag = args.includes('--take-port') ? [`--kube-apiserver-port=${otherPort}`] : [];
     const given = ['kubeadm', ...otherPortFlag, '--timeout=30s', ...args];
-    return runInstall(given, node, commandContext(new Map()));
+    return runInstall(given, node, commandContext(new Map(), { portInUse }));
   }
 
   return {

@@ -113,7 +113,8 @@ async function refuseUnlessRouterCanStart(
   };
   const { config } = await readServeInput(
     given,
-    { ...context, readFile },
+    // Who may listen where has been looked at: kube-apiserver still has the port that it leaves to the router.
+    { ...context, readFile, portInUse: async () => undefined },
     { maySkipServerId: isInstalled },
   ).catch((cause: unknown) => {
     if (!(cause instanceof CommandFailure)) throw cause;
