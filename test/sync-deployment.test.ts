@@ -52,7 +52,7 @@ test('the deployment starts the sync job with flags that it has, and with files 
     kind: 'ServiceAccount',
     metadata: { name: serviceAccountName, namespace: metadata.namespace },
   });
-  const rights = await readFile(join(folder, '..', 'kubernetes', 'reader.yaml'), 'utf8');
+  const rights = await readFile(join(folder, 'rights.yaml'), 'utf8');
   assert.match(
     rights,
     new RegExp(

@@ -7,6 +7,7 @@ export const manifestPaths = [
   'deploy/static-pod/mixed-version-proxy.yaml',
   'deploy/static-pod/kube-apiserver+strategic.yaml',
   'deploy/sync/deployment.yaml',
+  'deploy/sync/rights.yaml',
   'deploy/kubernetes/reader.yaml',
 ] as const;
 

@@ -104,7 +104,11 @@ function rightsOfPods(account: string): readonly KubernetesObject[] {
   const files = [
     ...objectsOf('deploy/kubernetes/reader.yaml').filter(({ kind }) => kind !== 'ServiceAccount'),
     ...objectsOf('deploy/kubernetes/own-paths.yaml'),
-  ].filter(({ metadata }) => pushes || metadata.name !== 'mixed-version-proxy-push');
+    // The chart binds the roles to read to whom there is, by bindings of their names.
+    ...objectsOf('deploy/sync/rights.yaml').filter(
+      ({ metadata }) => pushes && metadata.name === 'mixed-version-proxy-push',
+    ),
+  ];
   const roles = files.map((object) => {
     const renamed: KubernetesObject = JSON.parse(
       JSON.stringify({ ...object, subjects: undefined }).replaceAll(

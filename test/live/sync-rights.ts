@@ -6,7 +6,7 @@ import { postObject, type TlsCredentials } from './tls-request.ts';
 
 const deploy = join(import.meta.dirname, '..', '..', 'deploy');
 /** Its rights to read the cluster, and to push to routers. */
-const manifests = [join(deploy, 'kubernetes', 'reader.yaml'), join(deploy, 'kubernetes', 'own-paths.yaml')];
+const manifests = [join(deploy, 'kubernetes', 'reader.yaml'), join(deploy, 'sync', 'rights.yaml')];
 
 interface RbacObject {
   readonly [field: string]: unknown;
