@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { stringify } from 'yaml';
 import { commandModule } from '../../../scripts/harness/command.ts';
 import { waitUntil } from '../../../scripts/harness/wait-until.ts';
+import { backupPrefix } from '../../../src/cli/install/kubeadm-node.ts';
 import { startEtcd } from '../etcd.ts';
 import { startLoggedProcess } from '../logged-process.ts';
 import { type TlsCredentials, tlsRequest } from '../tls-request.ts';
@@ -125,11 +126,13 @@ const hosts = [
 ] as const;
 
 /** What an installation may touch of a machine. */
-export const touched = [
-  '/etc/kubernetes',
-  '/etc/mixed-version-proxy',
-  '/var/lib/mixed-version-proxy-install',
-];
+const touched = ['/etc/kubernetes', '/etc/mixed-version-proxy', '/var/lib/mixed-version-proxy-install'];
+
+/** What an installation may touch of a machine; copies of what was replaced stay for good. */
+export async function installedFiles(machine: Machine): Promise<ReadonlyMap<string, string>> {
+  const files = await machine.files(touched);
+  return new Map([...files].filter(([path]) => !path.startsWith(backupPrefix)));
+}
 
 /** Three control-plane nodes that kubeadm has made, behind a load balancer. */
 export interface KubeadmCluster {
@@ -147,6 +150,13 @@ export interface KubeadmCluster {
   plainManifest(machine: Machine, release: KubernetesRelease): Promise<string>;
   /** `mixed-version-proxy install kubeadm`, on a machine that has kubeadm of this release. */
   install(machine: Machine, release: KubernetesRelease, ...args: readonly string[]): Promise<CommandResult>;
+  /** The same, killed as soon as it has said this line. */
+  installUntil(
+    machine: Machine,
+    release: KubernetesRelease,
+    line: string,
+    ...args: readonly string[]
+  ): Promise<CommandResult>;
   untilReady(machine: Machine, port: number): Promise<void>;
   close(): Promise<void>;
 }
@@ -253,6 +263,12 @@ export async function startKubeadmCluster(assets: InstallAssets): Promise<Kubead
       },
       install: (machine, release, ...args) =>
         machine.run(binaries(release), process.execPath, commandModule, 'install', 'kubeadm', ...args),
+      installUntil: (machine, release, line, ...args) =>
+        machine.runUntil(
+          line,
+          binaries(release),
+          ...[process.execPath, commandModule, 'install', 'kubeadm', ...args],
+        ),
       untilReady,
       close,
     };

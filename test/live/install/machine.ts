@@ -1,7 +1,9 @@
-import { execFile, spawnSync } from 'node:child_process';
+import { execFile, spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdir, readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { waitUntil } from '../../../scripts/harness/wait-until.ts';
 import { type LoggedProcess, startLoggedProcess } from '../logged-process.ts';
@@ -32,6 +34,8 @@ export interface Machine {
   readonly address: string;
   /** Runs a command on it, with this one first on the PATH. */
   run(path: string, command: string, ...args: readonly string[]): Promise<CommandResult>;
+  /** The same, with SIGKILL as soon as it has said this line. */
+  runUntil(line: string, path: string, command: string, ...args: readonly string[]): Promise<CommandResult>;
   /** Where this process finds a file of the machine. */
   at(path: string): string;
   /** Mode and SHA-256 of every file of these folders, by path. */
@@ -103,9 +107,11 @@ export async function startMachine(options: MachineOptions): Promise<Machine> {
     });
   }
 
+  const entering = () => ['-t', String(pid), '--net', '--mount', '--uts', '--pid', '--'];
+  const withPath = (path: string) => ({ ...process.env, PATH: `${path}:${process.env['PATH']}` });
+
   async function run(path: string, ...command: readonly string[]): Promise<CommandResult> {
-    const namespaces = ['-t', String(pid), '--net', '--mount', '--uts', '--pid', '--'];
-    const env = { ...process.env, PATH: `${path}:${process.env['PATH']}` };
+    const [namespaces, env] = [entering(), withPath(path)];
     try {
       const { stdout, stderr } = await promisify(execFile)('nsenter', [...namespaces, ...command], { env });
       return { code: 0, output: `${stdout}${stderr}` };
@@ -115,6 +121,23 @@ export async function startMachine(options: MachineOptions): Promise<Machine> {
     }
   }
 
+  async function runUntil(last: string, path: string, ...command: readonly string[]): Promise<CommandResult> {
+    // nsenter is another process than what it runs, which tells its ID in the machine.
+    const telling = ['/bin/sh', '-c', 'echo $$; exec "$@"', 'sh', ...command];
+    const child = spawn('nsenter', [...entering(), ...telling], { env: withPath(path) });
+    const closed = once(child, 'close');
+    const said: string[] = [];
+    child.stderr.on('data', (text) => said.push(String(text)));
+    let id = '';
+    for await (const line of createInterface({ input: child.stdout })) {
+      if (id === '') id = line;
+      else said.push(line);
+      if (line === last) await run('', 'kill', '-KILL', id);
+    }
+    const [code] = (await closed) as [number | null];
+    return { code: code ?? 1, output: said.join('\n') };
+  }
+
   await start();
   const at = (path: string) => `/proc/${pid}/root${path}`;
   return {
@@ -122,6 +145,7 @@ export async function startMachine(options: MachineOptions): Promise<Machine> {
     address,
     at,
     run,
+    runUntil,
     async files(folders) {
       const found = new Map<string, string>();
       for (const folder of folders) {

@@ -4,16 +4,17 @@ import { parseArgs } from 'node:util';
 import { liveAssetsGuide } from '../assets.ts';
 import { inOwnNetwork, liveNetwork } from '../network.ts';
 import { findInstallAssets, type InstallAssets, installAssetsGuide } from './install-assets.ts';
+import { installInterrupted } from './interrupted.ts';
 import { startKubeadmCluster } from './kubeadm-cluster.ts';
 import { installAndUndo, installUpgradeAndUndo } from './steps.ts';
 
 const { values } = parseArgs({
   options: {
     /**
-     * Of `undo` (port form: install and undo), `upgrade` (beside, port form, upgrade, undo). A
+     * Of `undo` (port form: install and undo), `interrupted` (killed after each line, two at once), `upgrade` (beside, port form, upgrade, undo). A
      * cluster is upgraded once, so `beside` (beside, upgrade, undo) has one of its own.
      */
-    steps: { type: 'string', default: 'undo,upgrade,beside' },
+    steps: { type: 'string', default: 'undo,interrupted,upgrade,beside' },
     output: { type: 'string' },
   },
 });
@@ -51,6 +52,7 @@ async function runSteps(steps: readonly string[], found: InstallAssets): Promise
   try {
     for (const step of steps) {
       if (step === 'undo') await installAndUndo(cluster, older, tell);
+      else if (step === 'interrupted') await installInterrupted(cluster, older, tell);
       else if (step === 'upgrade' || step === 'beside')
         await installUpgradeAndUndo(cluster, found, step, tell);
       else throw new TypeError(`--steps: ${step} is none`);

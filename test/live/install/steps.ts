@@ -15,7 +15,7 @@ import { describeReads, type ReadCounts, type ReadLoop, startReadLoop } from '..
 import { postObject, type TlsCredentials, tlsRequest } from '../tls-request.ts';
 import { describeWatch, lostOf, startWatchFollower, type WatchFollower } from '../watch-follower.ts';
 import type { InstallAssets, KubernetesRelease } from './install-assets.ts';
-import { image, type KubeadmCluster, touched } from './kubeadm-cluster.ts';
+import { image, installedFiles, type KubeadmCluster } from './kubeadm-cluster.ts';
 import type { Machine } from './machine.ts';
 
 const configMap = { apiVersion: 'v1', kind: 'ConfigMap', spec: {} };
@@ -221,7 +221,7 @@ const takePort = ['port taken', '--take-port', `--image=${image}`] as const;
 const undone = ['removed', '--undo'] as const;
 
 async function filesOf({ machines }: KubeadmCluster) {
-  return Promise.all(machines.map((machine) => machine.files(touched)));
+  return Promise.all(machines.map(installedFiles));
 }
 
 /** Waits until the routers of all nodes know the same. */
