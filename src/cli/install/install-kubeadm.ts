@@ -14,11 +14,17 @@ import {
   planInstallation,
 } from './kubeadm-plan.ts';
 import { moveKubeApiServer, securePortOf } from './move-kube-apiserver.ts';
-import { withdrawRights } from './rights.ts';
 import { routerPaths, usedFiles } from './router-files.ts';
 import { settleService } from './service-port.ts';
 import { reasonNotStarted, routerOf, untilFree } from './started-pods.ts';
-import { InstallationRun, type Step, stepsOf, takeBack, untilKubeApiServerIsBack } from './steps.ts';
+import {
+  InstallationRun,
+  type Step,
+  stepsOf,
+  takeBack,
+  takeRights,
+  untilKubeApiServerIsBack,
+} from './steps.ts';
 
 /** How long the cluster may be out of reach while a run holds its Lease: as long as it waits for one thing, and some to spare. */
 const spareSeconds = 60;
@@ -120,6 +126,7 @@ async function runSteps(run: InstallationRun, lease: InstallLease): Promise<void
     for (const step of chosen(stepsOf(run, prepared), site)) {
       if (await step.isDone()) continue;
       lease.requireHeld();
+      if (begun.length === 0) await run.begin();
       begun.push(step);
       await step.do();
     }
@@ -187,17 +194,6 @@ async function undoLocked(site: InstallationSite): Promise<void> {
     );
   } finally {
     await lease.release();
-  }
-}
-
-/** Rights that a node shares with others stay until the last one goes. @returns what became of the rights */
-async function takeRights(controlPlane: ControlPlane): Promise<string> {
-  try {
-    if (await controlPlane.isOnOtherNodes()) return 'stay for other nodes';
-    await withdrawRights(controlPlane);
-    return 'are taken back';
-  } catch (error) {
-    return `stay: ${errorMessage(error)}`;
   }
 }
 

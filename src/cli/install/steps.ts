@@ -1,9 +1,10 @@
+import { errorMessage } from '../../runtime/errors.ts';
 import type { ControlPlane, MirrorPod } from './control-plane.ts';
 import type { FileChange, TextChange } from './file-change.ts';
 import { type InstallationSite, type StepName, waitUntil } from './installation-checks.ts';
 import { type Journal, withChange, writeJournal } from './journal.ts';
 import { hasTakenPort, type InstallationPlan } from './kubeadm-plan.ts';
-import { grantRights, rightsChanges } from './rights.ts';
+import { grantRights, rightsChanges, withdrawRights } from './rights.ts';
 import { routerPaths } from './router-files.ts';
 import { leadService, settleService } from './service-port.ts';
 import { routerOf, untilFree, untilStarted } from './started-pods.ts';
@@ -42,6 +43,11 @@ export class InstallationRun {
     this.before = before;
     const { port, routerPort } = plan;
     this.#journal = { version: 1, port, routerPort, files: before?.files ?? [] };
+  }
+
+  /** The journal before everything, the rights too: without one --undo finds nothing that it could take back. */
+  async begin(): Promise<void> {
+    if (this.before === undefined) await writeJournal(this.#journal, this.site.node);
   }
 
   /** Recorded first, so that a run that is cut off can be taken back. */
@@ -103,14 +109,27 @@ export function stepsOf(run: InstallationRun, made: readonly FileChange[]): read
   ];
 }
 
-function rightsStep({ controlPlane }: InstallationRun): Step {
+/** Rights that a node shares with others stay until the last one goes. @returns what became of the rights */
+export async function takeRights(controlPlane: ControlPlane): Promise<string> {
+  try {
+    if (await controlPlane.isOnOtherNodes()) return 'stay for other nodes';
+    await withdrawRights(controlPlane);
+    return 'are taken back';
+  } catch (error) {
+    return `stay: ${errorMessage(error)}`;
+  }
+}
+
+function rightsStep({ before, controlPlane }: InstallationRun): Step {
   return {
     name: 'rights',
     isDone: async () => (await rightsChanges(controlPlane)).length === 0,
     plan: () => rightsChanges(controlPlane),
     do: () => grantRights(controlPlane),
-    // They harm nobody, and the next run needs them; --undo takes them away.
-    undo: async () => {},
+    // An installation of before needs them, and its --undo takes them away.
+    async undo() {
+      if (before === undefined) await takeRights(controlPlane);
+    },
   };
 }
 
