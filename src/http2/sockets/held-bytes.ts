@@ -217,6 +217,7 @@ export class Account implements HeldBytes {
   readonly #spare = new HoldingList();
   readonly #heads = new HoldingList();
   readonly #content = new HoldingList();
+  readonly #still = new HoldingList();
   /** Of requests whose response has not begun. */
   #requests = 0;
   #isClosed = false;
@@ -240,7 +241,7 @@ export class Account implements HeldBytes {
   }
 
   get bytes(): number {
-    return this.#requests + this.#spare.bytes + this.#heads.bytes + this.#content.bytes;
+    return this.#requests + this.#spare.bytes + this.#heads.bytes + this.#content.bytes + this.#still.bytes;
   }
 
   hasRoomFor(bytes: number): boolean {
@@ -280,6 +281,11 @@ export class Account implements HeldBytes {
     return new Holding(this, this.#content, holder);
   }
 
+  /** For what is counted only once it has stood still. */
+  still(holder: Holder): Holding {
+    return new Holding(this, this.#still, holder);
+  }
+
   /** The connection has ended: nothing is held for its requests any more. What it holds elsewhere ends with its holders. */
   close(): void {
     if (this.#isClosed) return;
@@ -296,22 +302,25 @@ export class Account implements HeldBytes {
 
   /** The number of what has made no progress for longest; `undefined`: nothing is there to give up. */
   get oldest(): number | undefined {
-    return this.#heads.first?.order ?? this.#content.first?.order;
+    return (this.#still.first ?? this.#heads.first ?? this.#content.first)?.order;
   }
 
   /** Bytes that stand still. @param stalled number of progress up to which holdings count as stalled */
   standing(stalled: number): number {
-    return this.#requests + this.#heads.standing(stalled) + this.#content.standing(stalled);
+    return this.#requests + this.#stands(stalled);
+  }
+
+  #stands(stalled: number): number {
+    return this.#still.bytes + this.#heads.standing(stalled) + this.#content.standing(stalled);
   }
 
   giveUpOldest(): void {
     this.#owner.onRelief?.('ended');
-    (this.#heads.first ?? this.#content.first)?.giveUp();
+    (this.#still.first ?? this.#heads.first ?? this.#content.first)?.giveUp();
   }
 
   giveUpMost(stalled: number): void {
-    const stands = this.#heads.standing(stalled) + this.#content.standing(stalled);
-    if (stands > this.#requests) {
+    if (this.#stands(stalled) > this.#requests) {
       this.giveUpOldest();
       return;
     }

@@ -6,6 +6,7 @@ import { headMemory } from '../../http2/fields/header-fields.ts';
 import type { Account, Holder, Holding } from '../../http2/sockets/held-bytes.ts';
 import { forgetHead } from '../exchange/http1-heads.ts';
 import type { UpgradeMemory } from '../upgrades/upgrade.ts';
+import type { HeldByKernel } from './held-by-kernel.ts';
 
 /**
  * Lines of heads that Node's parser keeps as long as the connection is open, each until a later head has a line at the
@@ -14,10 +15,7 @@ import type { UpgradeMemory } from '../upgrades/upgrade.ts';
 const linesInParser = 31;
 /** Bytes of such lines that are not counted: clients that do nothing wrong have fewer. */
 const uncountedInParser = 32 * 1024;
-/**
- * Bytes that are counted for a tunnel that stands still. The kernel holds some 740 KiB for it in four socket buffers (measured), of
- * which the process learns nothing; a third of that, since the budget is an eighth of the memory, and most of the rest is free.
- */
+/** Bytes that are counted for a tunnel that stands still: Node's and OpenSSL's buffers of two connections. The kernel's are beside these. */
 const stalledTunnel = 256 * 1024;
 
 /** Knows where on its connection its head and its content have ended, by the bytes that were read when the parser told. */
@@ -46,14 +44,17 @@ export type HeadRefusal = 'too large' | 'no memory';
 export class HeldByHttp1 {
   readonly #interval: number;
   readonly #unverifiedHeaderBytes: number;
+  readonly #kernel: HeldByKernel;
   readonly #connections = new Map<Duplex, Http1Connection | Tunnel>();
   #timer: NodeJS.Timeout | undefined;
 
   /**
    * @param interval milliseconds between two looks
    * @param unverifiedHeaderBytes of one head, for clients that have shown no verified certificate
+   * @param kernel is told of the destinations of tunnels
    */
-  constructor(interval: number, unverifiedHeaderBytes: number) {
+  constructor(interval: number, unverifiedHeaderBytes: number, kernel: HeldByKernel) {
+    this.#kernel = kernel;
     this.#interval = interval;
     this.#unverifiedHeaderBytes = unverifiedHeaderBytes;
   }
@@ -89,7 +90,7 @@ export class HeldByHttp1 {
     const size = headMemory(message.url ?? '', message.rawHeaders);
     if (this.#isTooLarge(message, account)) return 'too large';
     if (!account.admits(size)) return 'no memory';
-    const tunnel = new Tunnel(socket, account, size);
+    const tunnel = new Tunnel(socket, account, size, this.#kernel);
     connection.end();
     this.#connections.set(socket, tunnel);
     return tunnel;
@@ -199,10 +200,12 @@ class Tunnel implements UpgradeMemory, Holder {
   readonly #client: Duplex;
   readonly #account: Account;
   readonly #stalled: Holding;
+  readonly #kernel: HeldByKernel;
   #headBytes: number;
   #destination: Duplex | undefined;
 
-  constructor(client: Duplex, account: Account, headBytes: number) {
+  constructor(client: Duplex, account: Account, headBytes: number, kernel: HeldByKernel) {
+    this.#kernel = kernel;
     this.#client = client;
     this.#account = account;
     this.#headBytes = headBytes;
@@ -221,6 +224,7 @@ class Tunnel implements UpgradeMemory, Holder {
 
   tunnelOpened(destination: Duplex): void {
     this.#destination = destination;
+    this.#kernel.follow(destination, () => this.#account);
   }
 
   check(): void {

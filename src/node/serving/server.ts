@@ -13,6 +13,7 @@ import { isForTunnel, type UpgradeListener } from '../upgrades/upgrade.ts';
 import { OneAtATime, ServerConnections, turnedAwayLog } from './connections.ts';
 import { countHandshake } from './held-by-handshake.ts';
 import { HeldByHttp1 } from './held-by-http1.ts';
+import { HeldByKernel } from './held-by-kernel.ts';
 import { routerHttp2Server } from './http2-server.ts';
 import { newHttpsServer, type ServerTlsOptions } from './https-server.ts';
 import {
@@ -137,7 +138,8 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
     socket.once('close', () => account.close());
     return account;
   };
-  const held = new HeldByHttp1(limits.heldBytesInterval, limits.unverifiedHeaderBytes);
+  const kernel = new HeldByKernel();
+  const held = new HeldByHttp1(limits.heldBytesInterval, limits.unverifiedHeaderBytes, kernel);
   const { server, setSecureContext } = newHttpsServer(tls, limits, {
     isUpgrade: (incoming) => onUpgrade !== undefined && isForTunnel(incoming),
     onHttp2Connection: disableHttp2Serving ? undefined : (socket) => http2.take(socket),
@@ -168,8 +170,14 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
   server.on('connection', (socket) => connections.opened(socket));
   server.on('secureConnection', (socket) => {
     connections.secured(socket);
-    countHandshake(socket, () => accountOf(socket));
-    if (socket.alpnProtocol !== 'h2') held.opened(socket, accountOf(socket));
+    let made: Account | undefined;
+    const account = (): Account => {
+      made ??= accountOf(socket);
+      return made;
+    };
+    countHandshake(socket, account);
+    kernel.follow(socket, account);
+    if (socket.alpnProtocol !== 'h2') held.opened(socket, account());
   });
   server.on('tlsClientError', (error: Error, socket) => {
     const cause = tlsFailureCause(error);

@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict';
+import { describe, type TestContext, test } from 'node:test';
+import { connect, type TLSSocket } from 'node:tls';
+import { eventually } from '../../../test/support/eventually.ts';
+import { startServer } from '../../../test/support/node-server.ts';
+import { get } from '../../../test/support/responses-by-hand.ts';
+import { memoryForOthers } from '../exchange/serving-limits.ts';
+import { queuedBytes } from './held-by-kernel.ts';
+
+const mebibyte = 1024 * 1024;
+
+test('of the kernel’s tables queues and inodes are read, and sockets without a queue are passed over', () => {
+  const table = [
+    '  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode',
+    ' 231: 0100007F:A19C 0100007F:87F1 01 0039E400:00000000 04:0000002A 00000000     0        0 1025314 3 00000000ceb9 25 4 30 5 -1',
+    ' 426: 0100007F:87F1 0100007F:A19C 01 00000010:0001E800 00:00000000 00000000     0        0 77 1 0000000000000000 20 4 1 10 -1',
+    '  12: 0100007F:87F1 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 1025000 1 000000000 100 0 0 10 0',
+    '',
+  ].join('\n');
+  const found = new Map<number, number>();
+  queuedBytes(table, found);
+  assert.deepEqual(
+    [...found],
+    [
+      [1_025_314, 0x39e400],
+      [77, 0x1e810],
+    ],
+  );
+});
+
+/** Takes no byte until it reads on. */
+async function stoppedClient(context: TestContext, port: number, protocol: string): Promise<TLSSocket> {
+  const socket = connect({ port, host: '127.0.0.1', rejectUnauthorized: false, ALPNProtocols: [protocol] });
+  context.after(() => socket.destroy());
+  socket.on('error', () => {});
+  await new Promise((resolve) => socket.once('secureConnect', resolve));
+  return socket;
+}
+
+function endless(): Response {
+  const piece = new Uint8Array(64 * 1024);
+  return new Response(new ReadableStream({ pull: (controller) => controller.enqueue(piece) }));
+}
+
+describe('attack: a client that does not read a long response', () => {
+  test('what the kernel holds for it is counted, and no more when it is gone', async (context) => {
+    const { port } = await startServer(context, endless);
+    const before = memoryForOthers.bytes;
+    const client = await stoppedClient(context, port, 'http/1.1');
+    client.write(get('/long'));
+    await eventually(() => memoryForOthers.bytes - before > mebibyte);
+    client.destroy();
+    await eventually(() => memoryForOthers.bytes <= before);
+  });
+
+  test('where memory is short its connection ends, and one that reads goes on', async (context) => {
+    const reliefs: string[] = [];
+    const { port } = await startServer(context, endless, {
+      heldForOthers: 4 * mebibyte,
+      onRelief: (relief) => reliefs.push(relief),
+    });
+    const reading = await stoppedClient(context, port, 'http/1.1');
+    let received = 0;
+    reading.on('data', (piece: Buffer) => {
+      received += piece.length;
+    });
+    reading.write(get('/long'));
+    const clients: TLSSocket[] = [];
+    for (let count = 0; count < 3; count++) {
+      const client = await stoppedClient(context, port, 'http/1.1');
+      client.write(get('/long'));
+      clients.push(client);
+    }
+    await eventually(() => reliefs.includes('ended'));
+    const before = received;
+    await eventually(() => received > before + mebibyte);
+    assert.equal(reading.destroyed, false);
+    assert.ok(reliefs.length < 4);
+  });
+});
