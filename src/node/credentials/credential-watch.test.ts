@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdir, readFile, rename, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
 import { createAuthority } from '../../../test/support/certificates.ts';
 import { eventually } from '../../../test/support/eventually.ts';
 import { recordingLogger } from '../../../test/support/recording-logger.ts';
@@ -155,6 +156,43 @@ describe('watched files', () => {
     disk.set('/one', 'b').set('/two', 'b');
     await Promise.all([reloader.reload(), reloader.reload(), reloader.reload()]);
     assert.deepEqual(applied, ['b']);
+  });
+
+  it('that hang keep one thread, are told of, and are looked at again once they come', async (context) => {
+    context.mock.timers.enable({ apis: ['setTimeout'] });
+    const reading: PromiseWithResolvers<string>[] = [];
+    const { logger, lines } = recordingLogger();
+    const watch = new CredentialWatch({
+      logger,
+      read: () => {
+        const each = Promise.withResolvers<string>();
+        reading.push(each);
+        return each.promise;
+      },
+      settle: async () => {},
+    });
+    for (const path of ['/one', '/two']) {
+      const files = [`${path}-cert`, `${path}-key`].map((each) => ({ name: 'file', path: each, text: 'a' }));
+      watch.add({ name: path, files, apply() {} });
+    }
+    const pass = watch.reload();
+    await turn();
+    assert.equal(reading.length, 1);
+    context.mock.timers.tick(5_000);
+    await pass;
+    await watch.reload();
+    assert.equal(reading.length, 1);
+    assert.match(String(watch.keyFiles()[0]?.lastError), /one-cert has not come within 5000 ms/);
+    assert.equal(lines.filter(({ level }) => level === 'error').length, 1);
+    reading[0]?.resolve('a');
+    await turn();
+    const next = watch.reload();
+    for (let count = 1; count < 5; count++) {
+      await turn();
+      reading[count]?.resolve('a');
+    }
+    await next;
+    assert.equal(watch.keyFiles()[0]?.lastError, null);
   });
 
   it('are looked at every ten seconds', async (context) => {

@@ -7,6 +7,7 @@ import {
 } from '../../own-paths/status/status-sources.ts';
 import { errorMessage, fileErrorMessage } from '../../runtime/errors.ts';
 import type { Logger } from '../../runtime/logger.ts';
+import { withDeadline } from '../../runtime/time.ts';
 import { parseCertificates, subjectOf } from '../callers/pem-files.ts';
 
 export interface WatchedFile {
@@ -70,6 +71,8 @@ interface CredentialWatchOptions {
   readonly settle?: () => Promise<void>;
 }
 
+/** Milliseconds for one file: a file system may hang for hours. */
+const longestRead = 5_000;
 /** Milliseconds between two looks. SIGHUP has files looked at at once. */
 const interval = 10_000;
 
@@ -84,6 +87,8 @@ export class CredentialWatch implements CredentialFiles {
   readonly #groups: GroupInUse[] = [];
   #further: readonly ExpiringCertificate[] = [];
   #lastPass: Promise<void> = Promise.resolve();
+  /** The path whose file has not come in time. It keeps one of Node's four threads for files and names: no other is read meanwhile. */
+  #hanging: string | undefined;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: CredentialWatchOptions) {
@@ -111,7 +116,7 @@ export class CredentialWatch implements CredentialFiles {
     void this.#readFurther();
     let isLooking = false;
     this.#timer = setInterval(async () => {
-      // A file system may hang for hours: looks must not pile up.
+      // Looks must not pile up.
       if (isLooking) return;
       isLooking = true;
       await this.reload();
@@ -125,7 +130,7 @@ export class CredentialWatch implements CredentialFiles {
 
   reload(): Promise<void> {
     this.#lastPass = this.#lastPass.then(async () => {
-      for (const group of this.#groups) await this.#checkGroup(group);
+      for (const group of this.#groups) if (this.#hanging === undefined) await this.#checkGroup(group);
       await this.#readFurther();
     });
     return this.#lastPass;
@@ -187,9 +192,11 @@ export class CredentialWatch implements CredentialFiles {
 
   async #take(state: GroupInUse): Promise<string | undefined> {
     const { group, files } = state;
-    const readings = await Promise.allSettled(
-      files.map(async (inUse) => ({ inUse, text: await this.#text(inUse.file) })),
-    );
+    const readings: PromiseSettledResult<{ readonly inUse: FileInUse; readonly text: string }>[] = [];
+    for (const inUse of files) {
+      const reading = this.#text(inUse.file).then((text) => ({ inUse, text }));
+      readings.push(...(await Promise.allSettled([reading])));
+    }
     // Not before all are read: meanwhile the status tells the last error of those that differ.
     for (const [index, inUse] of files.entries()) {
       const reading = readings[index];
@@ -223,11 +230,26 @@ export class CredentialWatch implements CredentialFiles {
 
   async #text({ name, path }: WatchedFile): Promise<string> {
     try {
-      return await this.#options.read(path);
+      return await this.#inTime(path);
     } catch (cause) {
       const detail = fileErrorMessage(cause);
       throw new Error(`--${name}: cannot read ${path}: ${detail}`, { cause });
     }
+  }
+
+  async #inTime(path: string): Promise<string> {
+    const late = (): Error => new Error(`${this.#hanging} has not come within ${longestRead} ms`);
+    if (this.#hanging !== undefined) throw late();
+    const reading = this.#options.read(path);
+    const over = (): void => {
+      this.#hanging = undefined;
+    };
+    reading.then(over, over);
+    const hangs = (): Error => {
+      this.#hanging = path;
+      return late();
+    };
+    return withDeadline(longestRead, undefined, hangs, () => reading);
   }
 }
 

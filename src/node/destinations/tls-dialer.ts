@@ -1,4 +1,4 @@
-import { type LookupAddress, type LookupOptions, lookup as resolveName } from 'node:dns';
+import { type LookupAddress, type LookupOptions, lookup } from 'node:dns';
 import { isIP, type LookupFunction, type OnReadOpts } from 'node:net';
 import {
   checkServerIdentity as checkNames,
@@ -20,6 +20,33 @@ export type ResolveName = (
   callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
 ) => void;
 
+type Resolved = Parameters<ResolveName>[2];
+
+/**
+ * Asks once for all who want the same name at the same time. Node has two threads for names (a half of libuv's four): a name
+ * whose server does not answer keeps one of them, however many dials there are, and leaves the other to other names.
+ */
+export function sharedLookup(resolve: ResolveName = lookup): ResolveName {
+  const underWay = new Map<string, Resolved[]>();
+  return (name, options, callback) => {
+    const key = JSON.stringify([name, options.family, options.hints]);
+    const waiting = underWay.get(key);
+    if (waiting !== undefined) {
+      waiting.push(callback);
+      return;
+    }
+    const callbacks = [callback];
+    underWay.set(key, callbacks);
+    resolve(name, options, (error, addresses) => {
+      underWay.delete(key);
+      for (const each of callbacks) each(error, addresses);
+    });
+  };
+}
+
+/** Of the process, as its threads are. */
+const resolveName = sharedLookup();
+
 export function refusedAddress(address: string, policy: AddressPolicy): string | undefined {
   // A zone (`fe80::1%eth0`) does not change the kind of the address.
   const ip = parseIpAddress(address.split('%', 1)[0] ?? '');
@@ -30,20 +57,23 @@ export function refusedAddress(address: string, policy: AddressPolicy): string |
  * A `lookup` for sockets that returns only addresses the policy allows, and an error if a name has none. The name was
  * checked with the snapshot; its addresses are checked here, in the same lookup that is dialled, so that the name cannot
  * be pointed elsewhere in between (DNS rebinding; in CVE-2022-3294 the dial did not repeat the check).
+ * @param policy `undefined` allows every address: of the local server, which the operator has named
  */
-export function guardedLookup(policy: AddressPolicy, resolve: ResolveName = resolveName): LookupFunction {
+export function guardedLookup(
+  policy: AddressPolicy | undefined,
+  resolve: ResolveName = resolveName,
+): LookupFunction {
+  const refusal = (address: string) => policy && refusedAddress(address, policy);
   return (name, options, callback) => {
     resolve(name, { ...options, all: true }, (error, addresses) => {
       if (error !== null) {
         callback(error, '');
         return;
       }
-      const allowed = addresses.filter(({ address }) => refusedAddress(address, policy) === undefined);
+      const allowed = addresses.filter(({ address }) => refusal(address) === undefined);
       const [first] = allowed;
       if (first === undefined) {
-        const why = addresses
-          .map(({ address }) => `${address} ${refusedAddress(address, policy)}`)
-          .join('; ');
+        const why = addresses.map(({ address }) => `${address} ${refusal(address)}`).join('; ');
         callback(new Error(`no address of the name may be dialled: ${why}`), '');
       } else if (options.all === true) {
         callback(null, allowed);
@@ -134,7 +164,8 @@ export class TlsDialer {
   readonly #tlsHandshakeTimeout: number | undefined;
   readonly #onDialFailed: TlsDialerOptions['onDialFailed'];
   readonly #addressPolicy: AddressPolicy | undefined;
-  readonly #lookup: LookupFunction | undefined;
+  readonly #lookup: LookupFunction;
+  readonly #localLookup: LookupFunction;
   #credentials: TransportCredentials;
   #contexts: Map<string, SecureContext>;
 
@@ -145,7 +176,9 @@ export class TlsDialer {
     this.connectTimeout = connectTimeout;
     this.#tlsHandshakeTimeout = tlsHandshakeTimeout;
     this.#addressPolicy = addressPolicy;
-    this.#lookup = addressPolicy && guardedLookup(addressPolicy, resolve);
+    const guarded = (policy?: AddressPolicy): LookupFunction => guardedLookup(policy, resolve);
+    this.#localLookup = guarded();
+    this.#lookup = guarded(addressPolicy);
     this.#credentials = credentials;
     this.#contexts = peerContexts(credentials);
   }
@@ -186,7 +219,7 @@ export class TlsDialer {
     let timedOut = false;
     const socket = connect({
       host,
-      ...(this.#lookup === undefined || destination.kind === 'local' ? {} : { lookup: this.#lookup }),
+      lookup: destination.kind === 'local' ? this.#localLookup : this.#lookup,
       port: port === '' ? 443 : Number(port),
       // The destination's name, never the address or the request's Host. No SNI for an IP address (RFC 6066 section 3),
       // which is still verified below.
