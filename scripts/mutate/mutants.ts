@@ -1,3 +1,4 @@
+import { accountMutants } from './account-mutants.ts';
 import type { Fault } from './fault.ts';
 
 export interface Mutant extends Fault {
@@ -121,4 +122,5 @@ export const mutants: readonly Mutant[] = [
     to: 'expiring: async () => []',
     tests: ['test/embedded-sync.test.ts'],
   },
+  ...accountMutants,
 ];
