@@ -13,8 +13,14 @@ import { servingAuthority, startPeer } from '../../../test/support/node-exchange
 import { startRouter } from '../../../test/support/node-router.ts';
 import { mirror, startServer as start, startServer } from '../../../test/support/node-server.ts';
 import { clientTls } from '../../../test/support/security/certificates.ts';
-import { startRouterUnderTest } from '../../../test/support/security/router-under-test.ts';
+import {
+  clusterSnapshot,
+  type RouterUnderTest,
+  snapshotKey,
+  startRouterUnderTest,
+} from '../../../test/support/security/router-under-test.ts';
 import { readUntil } from '../../../test/support/tls-client.ts';
+import { sealSnapshot } from '../../snapshot/signing/seal.ts';
 import { OneAtATime } from './connections.ts';
 
 test('HTTP without TLS is answered as Go’s servers do, and the connection ends', async (context) => {
@@ -98,10 +104,11 @@ test('a request that arrives after its connection has ended is not processed', (
 
 const path = '/.mixed-version-proxy/v1/snapshot';
 
-/** 30 MB, far above what a snapshot may have, handed on as fast as they are taken. */
-function upload(): Readable {
+/** 30 MB under the header of a good snapshot, far above what one may have, handed on as fast as they are taken. */
+async function upload(router: RouterUnderTest): Promise<Readable> {
+  const jws = await sealSnapshot(clusterSnapshot(router), snapshotKey);
   const chunk = Buffer.alloc(16 * 1024, 'x');
-  return Readable.from(Array.from({ length: 1_900 }, () => chunk));
+  return Readable.from([Buffer.from(jws), ...Array.from({ length: 1_900 }, () => chunk)]);
 }
 
 function assertTooLarge(status: unknown, body: readonly Buffer[]): void {
@@ -110,11 +117,12 @@ function assertTooLarge(status: unknown, body: readonly Buffer[]): void {
 }
 
 test('a client that uploads far too large a snapshot over HTTP/2 is told so, and its connection lives on', async (context) => {
-  const { port } = await startRouterUnderTest(context);
+  const router = await startRouterUnderTest(context);
+  const { port } = router;
   const session = connect(`https://127.0.0.1:${port}`, { servername: 'localhost', ...clientTls('admin') });
   context.after(() => session.destroy());
   const stream = session.request({ ':method': 'PUT', ':path': path });
-  upload().pipe(stream);
+  (await upload(router)).pipe(stream);
   const body: Buffer[] = [];
   stream.on('data', (chunk: Buffer) => body.push(chunk));
   const closed = once(stream, 'close');
@@ -125,7 +133,8 @@ test('a client that uploads far too large a snapshot over HTTP/2 is told so, and
 });
 
 test('a client that uploads far too large a snapshot over HTTP/1.1 is told so', async (context) => {
-  const { port } = await startRouterUnderTest(context);
+  const router = await startRouterUnderTest(context);
+  const { port } = router;
   const outgoing = httpsRequest({
     host: '127.0.0.1',
     port,
@@ -136,7 +145,7 @@ test('a client that uploads far too large a snapshot over HTTP/1.1 is told so', 
     ...clientTls('admin'),
   });
   const answered = once(outgoing, 'response');
-  upload().pipe(outgoing);
+  (await upload(router)).pipe(outgoing);
   const [incoming] = (await answered) as [IncomingMessage];
   assertTooLarge(incoming.statusCode, await incoming.toArray());
   outgoing.destroy();
