@@ -110,6 +110,11 @@ const flagsOfOthers: ReadonlySet<string> = new Set([
   ...[
     '--after',
     '--against',
+    '--attacks',
+    '--rest',
+    '--watches',
+    '--tunnels',
+    '--memory',
     '--directory',
     '--find',
     '--first-run',

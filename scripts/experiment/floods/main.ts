@@ -2,12 +2,12 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { type ClientHttp2Session, connect } from 'node:http2';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createCertificateAuthority } from '../../../demo/certificate-authority.ts';
 import { type Child, type Command, startChild } from '../../harness/child-process.ts';
 import { type Cleanup, withCleanup } from '../../harness/cleanup.ts';
-import { runMainWithOptions, secondsFrom } from '../../harness/command-line.ts';
+import { countFrom, runMainWithOptions, secondsFrom } from '../../harness/command-line.ts';
 import { freePort } from '../../harness/free-port.ts';
 import { usageOf } from '../../harness/process-usage.ts';
 import { findProgram } from '../../harness/programs.ts';
@@ -15,11 +15,17 @@ import { median } from '../../harness/statistics.ts';
 import { waitUntil } from '../../harness/wait-until.ts';
 import { markdownTable } from '../../report/text-table.ts';
 import { type Flood, floods } from './floods.ts';
+import { attackWholeRouters } from './whole-router.ts';
 
 const usage = `npm run experiment:floods -- [options]
   --seconds N      of each flood (3)
   --against TREE   a checkout of an earlier revision with its node_modules, measured too
-  --only TEXT      floods whose titles hold it`;
+  --only TEXT      floods whose titles hold it
+  --memory N,…     attacks on a whole router in place of the floods, in cgroups of so many MiB (512,2048), Linux
+  --attacks N1,…   only these; with + between them one after the other
+  --tunnels N      honest port-forwards beside them (2000)
+  --watches N      honest watches (50)
+  --rest N         seconds after the last attack (60)`;
 
 /** KiB that a server may have in memory: beyond, it is ended, as a container would be. */
 const memoryLimit = 512 * 1024;
@@ -42,33 +48,69 @@ interface Finding {
 
 await runMainWithOptions(
   usage,
-  { seconds: { type: 'string', default: '3' }, against: { type: 'string' }, only: { type: 'string' } },
-  ({ seconds, against, only = '' }) =>
+  {
+    seconds: { type: 'string', default: '3' },
+    against: { type: 'string' },
+    only: { type: 'string' },
+    memory: { type: 'string' },
+    attacks: { type: 'string', default: '' },
+    tunnels: { type: 'string', default: '2000' },
+    watches: { type: 'string', default: '50' },
+    rest: { type: 'string', default: '60' },
+  },
+  ({ memory, ...given }) =>
     withCleanup(async (cleanup) => {
-      const directory = await certificates(cleanup);
-      const upstream = await freePort();
-      const hostile = await startChild({
-        executable: process.execPath,
-        arguments: [join(import.meta.dirname, 'hostile-upstream.ts'), String(upstream), directory],
-      });
-      cleanup.add(() => hostile.stop());
-      const contenders = contendersFor(directory, upstream, against);
-      const milliseconds = 1_000 * secondsFrom('seconds', seconds);
-      const rows = [
-        ['flood', 'server', 'written', 'connections', 'MiB before, most, after', 'median ms', 'most ms'],
-      ];
-      for (const [index, flood] of floods.entries()) {
-        if (!flood.title.includes(only)) continue;
-        for (const contender of contenders) {
-          const finding = await withCleanup((each) => measure(each, contender, index, milliseconds));
-          rows.push(rowOf(flood, contender, finding));
-          console.error(rows.at(-1)?.join('  '));
-        }
-      }
+      const milliseconds = 1_000 * secondsFrom('seconds', given.seconds);
+      const rows =
+        memory === undefined
+          ? await floodServers(milliseconds, given.against, given.only, cleanup)
+          : await attackWholeRouters(
+              {
+                sizes: memory.split(',').map((size) => countFrom('memory', size)),
+                seconds: milliseconds / 1_000,
+                tunnels: countFrom('tunnels', given.tunnels, 0),
+                watches: countFrom('watches', given.watches, 0),
+                rest: secondsFrom('rest', given.rest),
+                only: given.attacks.split(',').filter(Boolean),
+                trees: {
+                  now: resolve(import.meta.dirname, '../../..'),
+                  ...(given.against === undefined ? {} : { before: resolve(given.against) }),
+                },
+              },
+              cleanup,
+            );
       console.log(markdownTable(rows));
       return 0;
     }),
 );
+
+async function floodServers(
+  milliseconds: number,
+  against: string | undefined,
+  only: string | undefined,
+  cleanup: Cleanup,
+): Promise<string[][]> {
+  const directory = await certificates(cleanup);
+  const upstream = await freePort();
+  const hostile = await startChild({
+    executable: process.execPath,
+    arguments: [join(import.meta.dirname, 'hostile-upstream.ts'), String(upstream), directory],
+  });
+  cleanup.add(() => hostile.stop());
+  const contenders = contendersFor(directory, upstream, against);
+  const rows = [
+    ['flood', 'server', 'written', 'connections', 'MiB before, most, after', 'median ms', 'most ms'],
+  ];
+  for (const [index, flood] of floods.entries()) {
+    if (!flood.title.includes(only ?? '')) continue;
+    for (const contender of contenders) {
+      const finding = await withCleanup((each) => measure(each, contender, index, milliseconds));
+      rows.push(rowOf(flood, contender, finding));
+      console.error(rows.at(-1)?.join('  '));
+    }
+  }
+  return rows;
+}
 
 async function certificates(cleanup: Cleanup): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'mixed-version-proxy-floods-'));
