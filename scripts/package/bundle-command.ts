@@ -22,6 +22,7 @@ const undiciParts: Plugin = {
     onLoad({ filter: /.*/, namespace: 'undici-parts' }, () => ({
       resolveDir: root,
       contents: `
+        export { default as Client } from 'undici/lib/dispatcher/client.js';
         export { default as Pool } from 'undici/lib/dispatcher/pool.js';
         export { default as Dispatcher } from 'undici/lib/dispatcher/dispatcher.js';
         export { default as errors } from 'undici/lib/core/errors.js';
