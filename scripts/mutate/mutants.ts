@@ -103,7 +103,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'systemd is told once that the process lives',
-    file: 'src/node/process/watchdog.ts',
+    file: 'src/node/process/signals.ts',
     from: 'setInterval(tell,',
     to: 'setTimeout(tell,',
     tests: ['test/deploy/liveness.test.ts'],

@@ -1,10 +1,9 @@
+import { keepWatchdog } from '../node/process/signals.ts';
 import { runCommandLine } from './run-command-line.ts';
 import { processContext } from './terminal/command-context.ts';
 
 // As early as possible: systemd counts from the start of the process.
-if (process.env['WATCHDOG_USEC'] !== undefined) {
-  void import('../node/process/watchdog.ts').then(({ keepWatchdog }) => keepWatchdog(process.env));
-}
+keepWatchdog(process.env);
 
 // Until the command has ended: what waits for nothing any more without an end is no success. 13 is Node's own code for that.
 process.exitCode = 13;

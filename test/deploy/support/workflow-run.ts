@@ -1,4 +1,4 @@
-import { execFileSync, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import {
   cpSync,
   existsSync,
@@ -15,6 +15,9 @@ import { parse } from 'yaml';
 
 const root = resolve(import.meta.dirname, '../../..');
 const double = join(import.meta.dirname, 'registry-double.ts');
+
+/** Below the root; besides these, what lies here is taken for what was committed. */
+const notCheckedOut = /^\/(\.git|node_modules|dist|dist-[a-z]+|\.demo[^/]*|\.wrangler)$/;
 
 const workflowSchema = v.looseObject({
   jobs: v.record(
@@ -127,18 +130,10 @@ export class WorkflowRun {
     const from = (path: string) => join(this.#folder, 'artifacts', path);
     const to = join(folder, String(given['path'] ?? '.'));
     if (action === 'actions/checkout') {
-      execFileSync(
-        '/bin/sh',
-        [
-          '-c',
-          'git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t "$0"',
-          folder,
-        ],
-        {
-          cwd: root,
-        },
-      );
-      // `npm ci` of the workflow is not run.
+      cpSync(root, folder, {
+        recursive: true,
+        filter: (path) => !notCheckedOut.test(path.slice(root.length)),
+      });
       symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
       this.#prepare(folder);
     } else if (action === 'actions/upload-artifact') {
