@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { settle } from '../../test/support/manual-clock.ts';
 import type { Destination } from '../request/destination.ts';
 import { ServerHealth } from './server-health.ts';
-import { doubtedAfter, SilenceWatch, silentAfter } from './silence-watch.ts';
+import { doubtedAfter, SilenceWatch, waitedFor } from './silence-watch.ts';
 
 const destinations: ReadonlyMap<string, Destination> = new Map(
   ['a', 'b'].map((id) => [
@@ -18,8 +18,10 @@ const destinations: ReadonlyMap<string, Destination> = new Map(
   ]),
 );
 
-/** Two servers that were healthy; `a` is looked at again and again. */
-function watching(responds: boolean | 'never') {
+const silentAfter = doubtedAfter + waitedFor;
+
+/** Two servers that were healthy; `a` is looked at again and again. @param others whether `b` responds to the question */
+function watching(responds: boolean | 'never', others: 'respond' | 'never' = 'respond') {
   const health = new ServerHealth({ rise: 2, fall: 3 });
   for (const id of ['a', 'b']) {
     health.follow(id);
@@ -31,6 +33,7 @@ function watching(responds: boolean | 'never') {
     health,
     answersOf: (id) => (id === 'a' ? answers : { awaiting: 0, responses: 0 }),
     responds: ({ id }) => {
+      if (id === 'b') return others === 'respond' ? Promise.resolve(true) : new Promise(() => {});
       asked.push(id);
       return responds === 'never' ? new Promise(() => {}) : Promise.resolve(responds);
     },
@@ -96,6 +99,13 @@ test('requests that clients have given up count, and where nothing was asked not
     await look(3);
   }
   assert.equal(health.statusOf('a'), 'unhealthy');
+});
+
+test('where no other server responds either nobody is found silent: it is this router that is not reached', async () => {
+  const { health, asked, look } = watching('never', 'never');
+  await look(first + 5 * silentAfter);
+  assert.equal(health.statusOf('a'), 'healthy');
+  assert.deepEqual(asked, ['a']);
 });
 
 test('the last server that is left stays in use', async () => {

@@ -24,10 +24,10 @@ export function nextQuiet(before: Quiet | undefined, { awaiting, responses }: An
   return awaiting === 0 ? before : { responses, looks: before.looks + 1 };
 }
 
-/** Looks, four in a second, after which a server is asked something that is no work. */
+/** Looks, four in a second, after which a server is asked something that is no work, and others with it. */
 export const doubtedAfter = 6;
-/** Looks after which one that has not responded to that either counts as unreachable. */
-export const silentAfter = 12;
+/** Looks, from when another server has responded, after which one that still has not counts as unreachable. */
+export const waitedFor = 6;
 
 interface SilenceWatchOptions {
   readonly health: Pick<ServerHealth, 'silent' | 'statusOf'>;
@@ -42,12 +42,15 @@ interface SilenceWatchOptions {
  * (k8s.io/client-go tools/leaderelection, RenewDeadline).
  *
  * A slow request proves nothing: a webhook or etcd may be slow. So a server is asked what takes neither before it counts as
- * unreachable.
+ * unreachable. Nor does silence where all are silent, for then it is this router that nobody reaches: of servers that it knows
+ * nothing of, the one that was left would get all requests.
  */
 export class SilenceWatch {
   readonly #options: SilenceWatchOptions;
   readonly #quiet = new Map<string, Quiet>();
   readonly #asking = new Map<string, AbortController>();
+  /** By server in doubt: the look at which another one had responded. */
+  readonly #witnessed = new Map<string, number>();
 
   constructor(options: SilenceWatchOptions) {
     this.#options = options;
@@ -61,10 +64,13 @@ export class SilenceWatch {
       this.#quiet.set(id, quiet);
       // Its probes say when it is back.
       if (quiet.looks === 0 || health.statusOf(id) === 'unhealthy') this.#forget(id, quiet.responses);
-      else if (quiet.looks >= silentAfter) {
+      else if (quiet.looks - (this.#witnessed.get(id) ?? quiet.looks) >= waitedFor) {
         health.silent(id);
         this.#forget(id, quiet.responses);
-      } else if (quiet.looks >= doubtedAfter && !this.#asking.has(id)) void this.#ask(destination);
+      } else if (quiet.looks >= doubtedAfter && !this.#asking.has(id)) {
+        void this.#ask(destination);
+        for (const other of destinations.values()) if (other.id !== id) void this.#askWitness(other, id);
+      }
     }
   }
 
@@ -82,13 +88,25 @@ export class SilenceWatch {
     // Of two questions one may still wait.
     asking.abort();
     const quiet = this.#quiet.get(id);
-    if (isThere && quiet !== undefined) this.#quiet.set(id, { ...quiet, looks: 0 });
+    if (!isThere || quiet === undefined) return;
+    this.#witnessed.delete(id);
+    this.#quiet.set(id, { ...quiet, looks: 0 });
+  }
+
+  async #askWitness(other: Destination, inDoubt: string): Promise<void> {
+    const signal = this.#asking.get(inDoubt)?.signal;
+    if (signal === undefined || this.#witnessed.has(inDoubt)) return;
+    const isThere = await this.#options.responds(other, signal);
+    const looks = this.#quiet.get(inDoubt)?.looks;
+    if (!isThere || signal.aborted || looks === undefined || this.#witnessed.has(inDoubt)) return;
+    this.#witnessed.set(inDoubt, looks);
   }
 
   /** @param responses left out: of a server that is not followed any more */
   #forget(id: string, responses?: number): void {
     this.#asking.get(id)?.abort();
     this.#asking.delete(id);
+    this.#witnessed.delete(id);
     if (responses === undefined) this.#quiet.delete(id);
     else this.#quiet.set(id, { responses, looks: 0 });
   }
