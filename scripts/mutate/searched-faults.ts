@@ -89,6 +89,12 @@ export const searchedFaults: readonly SearchedFault[] = [
       "return hosts === 0 && httpVersion === '1.1' ? hostIssue : undefined;",
       'return undefined;',
     ],
+    [
+      'target: user information in absolute-form',
+      'src/node/exchange/http1-heads.ts',
+      "if (authority === '' || !isUriHost(authority)) return;",
+      "if (authority === '') return;",
+    ],
   ),
   ...foundBy(
     'request-target',
