@@ -105,8 +105,8 @@ export function createOwnApp(
 
 /**
  * The router's own paths (metrics stand beside them), for callers whom an API server authorizes: `v1/snapshot` (GET, PUT),
- * `v1/explain?method=&url=` (GET), `v1/status` (GET), `v1/history` (GET), `debug/flags/v` (GET, PUT), and the status page (GET),
- * `/` and what its script asks for.
+ * `v1/explain?method=&url=` (GET), `v1/status` (GET), `v1/history` (GET), `debug/flags/v` (GET, PUT), the status page (GET), `/` and what
+ * its script asks for; and for everybody the guides that it leads to, `docs/`.
  */
 function ownPaths(
   options: AppOptions & OwnAppParts & RouterSettings,
@@ -136,6 +136,11 @@ function ownPaths(
       pushes.take({ body: inbound.body(), queue: caller.kind, held: inbound.held, signal: inbound.signal }),
     );
   }
+  // To everybody: they tell nothing of the cluster, and are needed most where no API server can say who may read them.
+  app.get('/docs/*', async ({ req }, next) => {
+    const { guidePage } = await import('./dashboard/guide-page.ts');
+    return (await guidePage(req.path, req.raw.headers)) ?? next();
+  });
   app.use(onlyAuthorizedCallers(authorize));
   app.get('/v1/snapshot', tellAddress, ({ var: { inbound } }) =>
     getSnapshot(firstHeader(inbound.headers, 'accept'), source),

@@ -2,6 +2,7 @@ import { syncConfiguration } from '../../src/cli/sync/sync-settings.ts';
 import { routerConfiguration } from '../../src/node/configuration/router-settings.ts';
 import { benchReport } from '../bench/report/bench-report.ts';
 import { clientAssetsModule, clientAssetsText } from '../dashboard/client-assets.ts';
+import { guideTextsModule, guideTextsText } from '../dashboard/guide-texts.ts';
 import { chartValuesSchema, configurationJsonSchema } from '../reference/configuration-schema.ts';
 import { errorsPage } from '../reference/errors-page.ts';
 import { flagsPage } from '../reference/flags-page.ts';
@@ -13,6 +14,7 @@ import type { GeneratedFile } from './generated-file.ts';
 /** `npm run generate` writes them, and a test fails for one that is not up to date. */
 export const generatedFiles: readonly GeneratedFile[] = [
   { path: clientAssetsModule, text: clientAssetsText },
+  { path: guideTextsModule, text: guideTextsText },
   { path: 'docs/reference/metrics.md', text: metricsPage },
   { path: 'docs/reference/errors.md', text: errorsPage },
   { path: 'docs/reference/flags.md', text: flagsPage },

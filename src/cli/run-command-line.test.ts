@@ -135,7 +135,7 @@ describe('explain', () => {
     assert.equal(code, 0);
     assert.match(output, /^Request: +GET \/apis\/batch\/v1\/jobs$/m);
     assert.match(output, /^ {2}apiGroup: +batch$/m);
-    assert.match(output, /^ {2}-> 7 peers serve it: reachable: cp-b$/m);
+    assert.match(output, /^ {2}-> 7 Does a peer serve it\? Yes: reachable: cp-b$/m);
     assert.match(output, /^Decision: +peer$/m);
     assert.match(output, /^Reason: +ServedByPeer$/m);
     assert.match(output, /^ {2}cp-b {2}10\.0\.0\.2:6443 {2}as kubernetes\.default\.svc$/m);

@@ -42,7 +42,7 @@ export function pageDocument(state: PageState, explained: Explained | undefined)
 ${overview}
 ${explainSection(explained)}
 </main>
-<p class="page-note">If the router is the trouble: docs/guides/emergency.md has the way round it.</p>
+<p class="page-note">If the router is the trouble: <a href="docs/guides/emergency.md">the way round it</a>.</p>
 <noscript><p class="page-note">Without scripts this page shows one moment: load it again to see the next.</p></noscript>
 <script>${raw(clientScript)}</script>
 </body>

@@ -71,7 +71,7 @@ function serverRow(
   hostname: string | undefined,
   { preferred, next }: Marks,
 ): Markup {
-  const { id, local, address, version, stale, departedAt, health } = server;
+  const { id, local, version, stale, departedAt, health } = server;
   const { history, now } = state;
   const isPreferred =
     preferred !== undefined && isUsable(server) && preferred === (countedVersion(server) ?? 'unknown');
@@ -80,12 +80,23 @@ function serverRow(
   return html`<tr role="row" data-key="${id}">
 <th scope="row" role="rowheader"><span class="name">${hostname ?? id}</span>${local ? html` <span class="tag">local</span>` : ''}${isPreferred ? html` <span class="tag strong">${mark}</span>` : ''}${id === next ? html` <span class="tag strong advice">safe to stop next</span>` : ''}
 ${hostname === undefined ? '' : html`<span class="detail name">${id}</span>`}
-<span class="detail">${departedAt === null ? (address ?? 'no address: it cannot be sent to') : 'may come back; what only it serves is 503'}</span></th>
+<span class="detail">${departedAt === null ? addressText(server) : 'may come back; what only it serves is 503'}</span></th>
 <td role="cell">${versionMarkup(version)}${peculiarity === '' ? '' : html`<span class="detail">${peculiarity}</span>`}${stale && departedAt === null ? html`<span class="detail">could not be read lately</span>` : ''}</td>
 <td role="cell">${departedAt === null ? healthBadge(health) : badge('warning', 'Departed')}
-<span class="detail">${departedAt === null ? since(health, now) : html`${age(Date.parse(departedAt), now)} ago`}</span></td>
+<span class="detail">${departedAt === null ? html`${since(health, now)}${isToldByRouter(server) ? ', as its router says' : ''}` : html`${age(Date.parse(departedAt), now)} ago`}</span></td>
 ${history === undefined ? '' : trafficCells(history, id)}
 </tr>`;
+}
+
+function addressText({ address, addressSource, local }: ListedServer): string {
+  if (address === null) return 'no address: it cannot be sent to';
+  if (addressSource !== 'advertised') return address;
+  return local ? `others call this router, at ${address}` : `called at ${address}, its router`;
+}
+
+/** A peer that is asked at its router is never seen by itself: who says that it is not ready is the router. */
+function isToldByRouter({ addressSource, local, health }: ListedServer): boolean {
+  return addressSource === 'advertised' && !local && health.cause === 'not-ready';
 }
 
 function trafficCells({ servers }: HistoryView, id: string): Markup {

@@ -35,7 +35,10 @@ export async function statusPage(
       // The page's own links are relative.
       return new Response(null, { status: 308, headers: { location: `${ownPathsPrefix}/` } });
     case `${ownPathsPrefix}/`:
-      return respond(pageDocument(await state(), explained), await pageHeaders(clientStyle, clientScript));
+      return respond(
+        pageDocument(await state(), explained),
+        await documentHeaders(clientStyle, clientScript),
+      );
     case `${ownPathsPrefix}/live`:
       return respond(
         liveFragment(await state(), generationOf(query['generation']), explained),
@@ -63,15 +66,20 @@ function generationOf(text: string | undefined): number | undefined {
  * script count by their hash (Content Security Policy Level 3, section 2.3.1): `'self'` would let a pod bring its own script.
  * @param style, script exactly as they stand between their tags
  */
-async function pageHeaders(style: string, script: string): Promise<Readonly<Record<string, string>>> {
-  const [styleHash, scriptHash] = await Promise.all([sourceHash(style), sourceHash(script)]);
+export async function documentHeaders(
+  style: string,
+  script?: string,
+): Promise<Readonly<Record<string, string>>> {
+  const [styleHash, scriptHash] = await Promise.all([
+    sourceHash(style),
+    script === undefined ? undefined : sourceHash(script),
+  ]);
   return {
     ...fragmentHeaders,
     'content-security-policy': [
       "default-src 'none'",
       `style-src '${styleHash}'`,
-      `script-src '${scriptHash}'`,
-      "connect-src 'self'",
+      ...(scriptHash === undefined ? [] : [`script-src '${scriptHash}'`, "connect-src 'self'"]),
       'img-src data:',
       "form-action 'self'",
       "base-uri 'none'",

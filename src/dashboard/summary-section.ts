@@ -80,7 +80,7 @@ function notices({ status }: PageState, hostnames: Hostnames): Markup {
   return html`<div class="notices">
 ${warnings.map(
   ({ message, see }) =>
-    html`<p class="notice">${badge('warning', 'Warning')} ${withDisplayNames(message, hostnames)}${see === null ? '' : html` <span class="see">See ${see}</span>`}</p>`,
+    html`<p class="notice">${badge('warning', 'Warning')} ${withDisplayNames(message, hostnames)}${see === null ? '' : html` <a class="see" href="${see}">What to do</a>`}</p>`,
 )}
 ${undecodable.length === 0 ? '' : undecodableDetails(status, hostnames)}
 </div>`;

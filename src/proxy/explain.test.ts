@@ -42,6 +42,14 @@ const explain = (method: string, url: string, changes: Partial<ExplainContext> =
   explainRequest({ method, url }, table, { ...context, ...changes });
 
 describe('explaining a request', () => {
+  it('says how to write what is neither a path nor a URL', () => {
+    for (const url of ['api/v1/pods', 'ftp://host/api/v1/pods']) {
+      const { decision, message } = explain('GET', url);
+      assert.equal(decision, 'refused');
+      assert.equal(message, `write a path that begins with /, or an https:// URL, not ${url}`);
+    }
+  });
+
   it('gives request info, decision, reason, candidates with addresses, and the rules walked', () => {
     const explanation = explain('GET', '/apis/batch/v1/namespaces/default/jobs/one');
     assert.equal(explanation.requestInfo?.resource, 'jobs');

@@ -16,6 +16,11 @@ export interface RequestToExplain {
   readonly url: string;
 }
 
+/** True for what names a target at all. Which paths are refused is for the parser of requests to say. */
+export function isUrlToExplain(text: string): boolean {
+  return text.startsWith('/') || (/^https?:\/\//i.test(text) && URL.canParse(text));
+}
+
 export interface ExplainContext extends Omit<DecisionContext, 'reroutedByVerifiedPeer' | 'query' | 'trace'> {
   readonly enabled?: boolean | undefined;
   readonly healthOf?: ((id: string) => HealthStatus | undefined) | undefined;
@@ -73,6 +78,18 @@ export function explainRequest(
   const { method } = request;
   const target = requestTarget(request.url);
   const notes: string[] = [];
+  if (!isUrlToExplain(request.url)) {
+    const message = `write a path that begins with /, or an https:// URL, not ${request.url}`;
+    return {
+      requestInfo: null,
+      decision: 'refused',
+      reason: 'AmbiguousRequestTarget',
+      message,
+      candidates: [],
+      notes,
+      trace: [],
+    };
+  }
   const usual = method.toUpperCase();
   if (method !== usual) notes.push(`${method} is not ${usual}: methods are case-sensitive`);
   let requestInfo: RequestInfo;

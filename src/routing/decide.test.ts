@@ -136,7 +136,7 @@ describe('a gateway', () => {
     const details = new Map<string, string>();
     const trace = (rule: string, _matched: boolean, detail: string) => void details.set(rule, detail);
     decide(parseRequestInfo('GET', jobs), table, { ...context, trace });
-    assert.match(details.get('4 the local server serves it') ?? '', /no server is local/);
+    assert.match(details.get('4 Does the local server serve it?') ?? '', /no server is local/);
   });
 });
 

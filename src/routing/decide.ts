@@ -58,19 +58,19 @@ export function decide(
   if (!requestInfo.isResourceRequest) {
     const document = decideDocument(requestInfo, table, context);
     const what = document === undefined ? 'names no resource' : 'is a document of the whole cluster';
-    trace?.('1 not a resource request', true, `${requestInfo.path} ${what}`);
+    trace?.('1 Does it name no resource?', true, `${requestInfo.path} ${what}`);
     return document ?? decideOtherPath(requestInfo, table, context);
   }
-  trace?.('1 not a resource request', false, 'it names a resource');
+  trace?.('1 Does it name no resource?', false, requestInfo.resource);
 
   const { reroutedByVerifiedPeer: isRerouted } = context;
   const mark = isRerouted ? 'marked by a verified peer' : 'no mark from a verified peer';
-  trace?.('2 rerouted by a peer already', isRerouted, mark);
+  trace?.('2 Has a peer rerouted it already?', isRerouted, mark);
   // A gateway has no local server for it: the sender mistakes the gateway for an API server.
   if (isRerouted) return serverId === undefined ? reroutedToGateway : alreadyRerouted;
 
   trace?.(
-    '3 no snapshot yet',
+    '3 Is there no snapshot yet?',
     table === undefined,
     table === undefined ? 'there has been none' : `generation ${table.generation}`,
   );
@@ -83,12 +83,12 @@ export function decide(
   if (byVersion !== undefined) return byVersion;
 
   const local = serverId !== undefined && servedBy?.serverIds.has(serverId) === true;
-  trace?.('4 the local server serves it', local, describeLocal(servedBy, context));
+  trace?.('4 Does the local server serve it?', local, describeLocal(servedBy, context));
   if (local) return inPlaceOfLocal(servedLocally, servedBy.reachable, table, context);
 
   const extension = table.extension(apiGroup, apiVersion);
   trace?.(
-    '5 an extension API server covers the group version',
+    '5 Does an extension API server serve its group version?',
     extension !== undefined,
     describeExtension(extension),
   );
@@ -97,16 +97,18 @@ export function decide(
     return inPlaceOfLocal(extensionThroughLocalAggregator, table.reachable, table, context);
 
   const custom = table.isCustomResource(apiGroup, apiVersion);
-  const why = custom ? 'every server serves custom resources' : 'it is not';
-  trace?.('6 the group is served through CustomResourceDefinitions', custom, why);
+  const why = custom
+    ? 'every server serves custom resources'
+    : 'no CustomResourceDefinition has its group version';
+  trace?.('6 Is it a custom resource?', custom, why);
   if (custom) return inPlaceOfLocal(customResource, table.reachable, table, context);
 
   const reachable = servedBy === undefined ? none : servedBy.reachable;
-  trace?.('7 peers serve it', reachable.length > 0, describeReachable(reachable));
+  trace?.('7 Does a peer serve it?', reachable.length > 0, describeReachable(reachable));
   if (reachable.length > 0) return { decision: 'peer', reason: 'ServedByPeer', candidates: reachable };
 
   trace?.(
-    '8 peers serve it, none has a usable address',
+    '8 Do only servers serve it that cannot be reached?',
     servedBy !== undefined,
     `served by ${describeServers(servedBy)}`,
   );
@@ -115,7 +117,7 @@ export function decide(
   const notKnown = table.isEveryServerKnown
     ? none
     : table.servers.filter(({ missing }) => missing !== undefined && missing !== 'down');
-  trace?.('9 no server serves it', true, describeNobody(notKnown, context));
+  trace?.('9 Does no server serve it?', true, describeNobody(notKnown, context));
   if (notKnown.length > 0) return serverNotKnown;
   return inPlaceOfLocal(notServedByAnyServer, table.reachable, table, context);
 }
@@ -131,7 +133,7 @@ function decideAmongVersions(
   const locally = servedBy === undefined ? 'CustomResource' : 'ServedLocally';
   const decision = byPreference && decideByVersion(byPreference, table, context, locally);
   context.trace?.(
-    '3a it matters which version responds',
+    '3a Does it matter which version answers?',
     decision !== undefined,
     describePreference(byPreference, table, context),
   );

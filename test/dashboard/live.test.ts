@@ -100,7 +100,7 @@ describe('the explain box', inChromium, () => {
 
       await page.locator('#explanation [role=status]', { hasText: 'peer ServedByPeer' }).waitFor();
       const text = (await page.locator('#explanation pre').textContent()) ?? '';
-      assert.match(text, /^ {2}-> 7 peers serve it: reachable: cp-c$/m);
+      assert.match(text, /^ {2}-> 7 Does a peer serve it\? Yes: reachable: cp-c$/m);
       assert.match(text, /^ {2}verb: +create$/m);
       assert.match(text, /^Candidates:\n {2}control-plane-3 \(cp-c\) /m);
       assert.equal(await page.getByLabel('Path or URL').inputValue(), path);

@@ -99,6 +99,6 @@ describe('explain, of servers of several versions', () => {
 
   it('does not speak of a comparison where one server alone serves a resource', async () => {
     const text = await explain('/apis/apps/v1/deployments', '--server-id=b');
-    assert.match(text, /3a it matters which version responds: the servers that serve it agree$/m);
+    assert.match(text, /3a Does it matter which version answers\? No: the servers that serve it agree$/m);
   });
 });

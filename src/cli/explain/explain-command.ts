@@ -2,7 +2,12 @@ import * as v from 'valibot';
 import { explanationText, row } from '../../dashboard/wording/explanation-text.ts';
 import { preferredVersionSettings } from '../../node/configuration/router-settings.ts';
 import { boolean, file, section, setting, text } from '../../node/configuration/setting-types.ts';
-import { type Explanation, explainRequest, type RequestToExplain } from '../../proxy/explain.ts';
+import {
+  type Explanation,
+  explainRequest,
+  isUrlToExplain,
+  type RequestToExplain,
+} from '../../proxy/explain.ts';
 import { token } from '../../request/headers.ts';
 import { printable } from '../../runtime/printable.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
@@ -123,15 +128,10 @@ function issuesOfRequest(
     ...(token.test(method)
       ? []
       : [`${JSON.stringify(method)} cannot be an HTTP method: name one such as GET`]),
-    ...(isUrl(url)
+    ...(isUrlToExplain(url)
       ? []
       : [`URL must be a path that begins with /, or an https:// URL, not ${JSON.stringify(url)}`]),
   ];
-}
-
-/** Whether `text` names a target at all. Which paths the router refuses is for it to say. */
-function isUrl(text: string): boolean {
-  return text.startsWith('/') || (/^https?:\/\//i.test(text) && URL.canParse(text));
 }
 
 /** Whoever knows where requests go: a running router, or a snapshot. */

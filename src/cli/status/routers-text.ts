@@ -9,7 +9,7 @@ import { compareNames } from '../../runtime/compare-names.ts';
 import { durationText } from '../../runtime/duration-text.ts';
 import { renderLines, type Segment } from '../terminal/styled-text.ts';
 import type { Difference, RouterOfServer, RoutersView } from './routers-view.ts';
-import { healthyCount, unservedLine, whoseSnapshot } from './status-text.ts';
+import { healthyCount, unservedLine, whereToRead, whoseSnapshot } from './status-text.ts';
 import { headings, labelledTexts, list, narrow, separated, textTable } from './text-table.ts';
 
 /**
@@ -128,14 +128,17 @@ function reasonNotReady(router: RouterOfServer): readonly string[] {
 function warningTexts(routers: readonly RouterOfServer[]): readonly string[] {
   const hostnames = hostnamesOfAll(routers);
   const told = routers.flatMap(({ server, status }) => {
-    return (status?.warnings ?? []).map(({ message }) => ({
+    return (status?.warnings ?? []).map((warning) => ({
       server,
-      text: withDisplayNames(message, hostnames),
+      text: withDisplayNames(warning.message, hostnames),
+      // Each router has the guide: that of the first is named.
+      where: whereToRead(warning, server),
     }));
   });
   return [...Map.groupBy(told, ({ text }) => text)].map(([text, group]) => {
     const isOfAll = group.length === routers.length && routers.length > 1;
-    return `${isOfAll ? 'all routers' : group.map(({ server }) => hostOf(server)).join(', ')}: ${text}`;
+    const who = isOfAll ? 'all routers' : group.map(({ server }) => hostOf(server)).join(', ');
+    return `${who}: ${text}${group[0]?.where ?? ''}`;
   });
 }
 

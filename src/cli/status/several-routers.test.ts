@@ -275,7 +275,7 @@ describe('warnings of several routers', () => {
     );
     const [first] = routers;
     assert.ok(first?.status);
-    const single = statusText(first.status, Date.now(), false);
+    const single = statusText(first.status, Date.now(), false, 'https://10.0.0.7:7443');
     assert.match(single, /Warnings:\n {2}node-1 cannot decode flowschemas\n/);
   });
 });

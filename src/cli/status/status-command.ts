@@ -75,7 +75,7 @@ async function statusOutput(
   const status = await readStatus(connection);
   const isGood = isHealthy(status);
   if (output === 'json') return { text: jsonText(status), isGood };
-  return { text: statusText(status, context.clock(), context.outputTakesColor), isGood };
+  return { text: statusText(status, context.clock(), context.outputTakesColor, connection.origin), isGood };
 }
 
 async function routersOutput(

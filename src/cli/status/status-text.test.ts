@@ -10,6 +10,8 @@ import { statusText } from './status-text.ts';
 /** With each text on a line of its own. */
 const unwrapped = (text: string) => text.replaceAll(/\n {4,}/g, ' ');
 
+const origin = 'https://10.0.0.7:7443';
+
 describe('the text of status', () => {
   const now = Date.parse('2026-01-01T00:05:00Z');
   const status: RouterStatus = {
@@ -58,16 +60,16 @@ describe('the text of status', () => {
 
   it('says of an own snapshot, by the word that rows of routers have, when a server was last read', () => {
     const read = { source: 'reader.kubeconfig', lastReadAt: '2026-01-01T00:04:56Z' };
-    const text = statusText({ ...status, embeddedSync: read }, now, false);
+    const text = statusText({ ...status, embeddedSync: read }, now, false, origin);
     assert.match(text, /^Snapshot: +generation 42, own, /m);
     assert.match(text, /^Read by: +this router, by reader\.kubeconfig, last 4 s ago$/m);
     const none = { ...status, served: null, snapshot: null, embeddedSync: { ...read, lastReadAt: null } };
-    const unread = statusText(none, now, false);
+    const unread = statusText(none, now, false, origin);
     assert.match(unread, /^Read by: +this router, by reader\.kubeconfig: no server has been read yet$/m);
   });
 
   it('says which certificate or token expires first', () => {
-    const text = statusText(status, now, false);
+    const text = statusText(status, now, false, origin);
     assert.match(text, /^Expires: +in 18 days: CN=sync in \/etc\/reader\.kubeconfig \(--kubeconfig\)$/m);
   });
 
@@ -79,18 +81,18 @@ describe('the text of status', () => {
       readiness: { ready: false, failures },
       warnings: [cause, 'another one'].map((message) => ({ message, see: null })),
     };
-    const text = unwrapped(statusText(unready, now, false));
+    const text = unwrapped(statusText(unready, now, false, origin));
     assert.equal(text.split(cause).length, 2, text);
     assert.match(text, /^Warnings:\n {2}another one$/m);
   });
 
   it('does not look for a snapshot while the feature gate is off', () => {
-    const text = statusText({ ...status, enabled: false, served: null, snapshot: null }, now, false);
+    const text = statusText({ ...status, enabled: false, served: null, snapshot: null }, now, false, origin);
     assert.match(text, /^Snapshot: +not needed: the feature gate is off$/m);
   });
 
   it('tells of age, expiry, health and warnings', () => {
-    const text = statusText(status, now, false);
+    const text = statusText(status, now, false, origin);
     assert.match(text, /^Snapshot: +generation 42, pushed, 5 min 0 s old$/m);
     assert.match(text, /^Healthy: +0 of 1$/m);
     assert.match(text, /unreachable 2 min 0 s +stale/);
@@ -99,11 +101,11 @@ describe('the text of status', () => {
 
   it('tells of a server that has departed, and when', () => {
     const servers = status.servers.map((server) => ({ ...server, departedAt: '2026-01-01T00:03:00Z' }));
-    const text = statusText({ ...status, servers }, now, false);
+    const text = statusText({ ...status, servers }, now, false, origin);
     assert.match(text, / departed 2 min 0 s ago$/m);
     assert.doesNotMatch(text, /,stale| stale$/m);
     const healthy = servers.map((server) => ({ ...server, health: { ...server.health, status: 'healthy' } }));
-    const gone = statusText({ ...status, servers: healthy }, now, false);
+    const gone = statusText({ ...status, servers: healthy }, now, false, origin);
     assert.match(gone, /^Healthy: +0 of 1$/m);
   });
 
@@ -119,7 +121,7 @@ describe('the text of status', () => {
     };
     const version = (servers: RouterStatus['servers']) => {
       const preferring = { ...status, servers, preferredVersion };
-      const text = unwrapped(statusText(preferring, now, false));
+      const text = unwrapped(statusText(preferring, now, false, origin));
       return /^Version: +(.*)$/m.exec(text)?.[1];
     };
     const of = (minor: number, changes: Partial<RouterStatus['servers'][number]> = {}) => ({
@@ -152,7 +154,7 @@ describe('the text of status', () => {
   it('counts servers that have departed among those that are not available', () => {
     const departedAt = '2026-01-01T00:03:00Z';
     const text = (servers: Parameters<typeof snapshotOf>[0]) =>
-      statusText(statusOf(snapshotOf(servers)), now, false);
+      statusText(statusOf(snapshotOf(servers)), now, false, origin);
     const left = { version: 'v1.36.0', serves: ['v1/pods'], departedAt };
     const there = { version: 'v1.25.0', serves: ['v1/pods'] };
     assert.match(text({ a: there, b: left }), /^Servers: +1 of 2 servers is not available$/m);
@@ -164,13 +166,13 @@ describe('the text of status', () => {
   });
 
   it('has colours where they are asked for, and says the same without', () => {
-    const colored = statusText(status, now, true);
+    const colored = statusText(status, now, true, origin);
     assert.ok(colored.includes('\u001b[31munreachable 2 min 0 s\u001b[39m'));
-    assert.equal(stripVTControlCharacters(colored), statusText(status, now, false));
+    assert.equal(stripVTControlCharacters(colored), statusText(status, now, false, origin));
   });
 
   it('lets no router steer the terminal', () => {
-    assert.ok(!statusText(status, now, false).includes('\u001b'));
+    assert.ok(!statusText(status, now, false, origin).includes('\u001b'));
   });
 
   it('has the names of machines in place of IDs', () => {
@@ -178,7 +180,7 @@ describe('the text of status', () => {
     assert.ok(server !== undefined);
     const nameless = { ...server, id: 'endpoint-10-0-0-2-6443' };
     const both = { ...status, servers: [{ ...server, hostname: 'cp-1' }, nameless] };
-    const text = statusText(both, now, false);
+    const text = statusText(both, now, false, origin);
     assert.match(text, /^cp-1 +v1\.25\.16 /m);
     assert.match(text, /^endpoint-10-0-0-2-6443 +v1\.25\.16 /m);
   });
@@ -187,7 +189,7 @@ describe('the text of status', () => {
     const text = (count: number) => {
       const serves = Array.from({ length: count }, (_, index) => `apps/v1/things${index}`);
       const servers = { a: { serves: ['v1/pods'], version: 'v1.25.0' }, b: { serves, version: 'v1.36.0' } };
-      return statusText(statusOf(snapshotOf(servers)), now, false);
+      return statusText(statusOf(snapshotOf(servers)), now, false, origin);
     };
     assert.match(
       text(1),
@@ -222,11 +224,26 @@ describe('the text of status', () => {
       },
       now,
       false,
+      origin,
     );
     for (const line of text.split('\n')) assert.ok(line.length <= 80, line);
     for (const version of ['v1.34.0-rc.1', 'v1.36.0-rc.1']) assert.ok(text.includes(version));
     // As people count them.
     assert.ok(text.indexOf('\ncontrol-plane-2.') < text.indexOf('\ncontrol-plane-10.'));
+  });
+
+  it('says where the router itself has the guide of a warning', () => {
+    const warnings = [
+      {
+        message: 'a certificate expires',
+        see: 'docs/guides/runbooks.md#mixedversionproxycertificateexpiring',
+      },
+    ];
+    const text = unwrapped(statusText({ ...status, warnings }, now, false, origin));
+    assert.match(
+      text,
+      /a certificate expires See https:\/\/10\.0\.0\.7:7443\/\.mixed-version-proxy\/docs\/guides\/runbooks\.md#mixedversionproxycertificateexpiring/,
+    );
   });
 
   it('names what no healthy server serves', () => {
@@ -242,6 +259,7 @@ describe('the text of status', () => {
         },
         now,
         false,
+        origin,
       );
     assert.match(
       text(up),
@@ -252,6 +270,6 @@ describe('the text of status', () => {
 
   it('says so when all servers serve the same', () => {
     const alike = snapshotOf({ a: ['v1/pods'], b: ['v1/pods'] });
-    assert.match(statusText(statusOf(alike), now, false), /All servers serve the same 1 resource\./);
+    assert.match(statusText(statusOf(alike), now, false, origin), /All servers serve the same 1 resource\./);
   });
 });

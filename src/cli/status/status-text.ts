@@ -18,6 +18,7 @@ import type {
   ServedComparison,
 } from '../../own-paths/status/status-schema.ts';
 import { firstExpiry } from '../../own-paths/status/status-sources.ts';
+import { ownPathsPrefix } from '../../request/own-path-target.ts';
 import { compareNames } from '../../runtime/compare-names.ts';
 import { durationText } from '../../runtime/duration-text.ts';
 import { type Line, renderLines, type Segment, type Style } from '../terminal/styled-text.ts';
@@ -31,8 +32,9 @@ const shownRows = 60;
  * The report as text: the router, whether it is ready, its servers, what they serve differently, and what needs
  * attention. Pure.
  * @param now milliseconds since the epoch
+ * @param origin of the router, which has the guides that warnings lead to
  */
-export function statusText(status: RouterStatus, now: number, isColored: boolean): string {
+export function statusText(status: RouterStatus, now: number, isColored: boolean, origin: string): string {
   const hostnames = hostnamesOf(status);
   const sections: readonly (readonly Line[])[] = [
     labelledTexts(
@@ -53,11 +55,18 @@ export function statusText(status: RouterStatus, now: number, isColored: boolean
     status.served === null ? [] : differences(status.served),
     list(
       'Warnings',
-      furtherWarnings(status).map(({ message }) => withDisplayNames(message, hostnames)),
+      furtherWarnings(status).map(
+        (warning) => `${withDisplayNames(warning.message, hostnames)}${whereToRead(warning, origin)}`,
+      ),
       narrow,
     ),
   ];
   return renderLines(separated(sections), isColored);
+}
+
+/** Where a warning's guide is, behind its message. */
+export function whereToRead({ see }: RouterStatus['warnings'][number], origin: string): string {
+  return see === null ? '' : ` See ${origin}${ownPathsPrefix}/${see}`;
 }
 
 function readiness({ readiness }: RouterStatus): Segment {

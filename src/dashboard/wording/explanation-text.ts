@@ -48,7 +48,7 @@ export function explanationText(
   );
   if (trace.length > 0) lines.push('Rules:');
   for (const { rule, matched, detail } of trace) {
-    lines.push(`  ${matched ? '->' : '  '} ${rule}: ${detail}`);
+    lines.push(`  ${matched ? '->' : '  '} ${rule} ${matched ? 'Yes' : 'No'}: ${detail}`);
   }
   lines.push(row('Decision', decision), row('Reason', reason));
   if (message !== undefined) lines.push(row('Message', message));

@@ -61,12 +61,12 @@ const undecodable = undecodableVersions(table);
 
 test('one sentence says which versions cannot read what is stored, and what to do', () => {
   assert.deepEqual(undecodableWarnings(undecodable, table, true), [
-    'flowschemas.flowcontrol.apiserver.k8s.io is stored in a form that servers of 1.25 and 1.26 cannot read. Keep a server of 1.36 running until every server is upgraded.',
+    'flowschemas.flowcontrol.apiserver.k8s.io is stored in a form that servers of 1.25 and 1.26 cannot read. Keep a server of 1.36 running until every server is upgraded. Clients of flowcontrol.apiserver.k8s.io/v1beta2 and flowcontrol.apiserver.k8s.io/v1beta3 get 500 for every object that is stored so: move them before you create one.',
   ]);
   assert.match(undecodableWarnings(undecodable, table, false).join(), /requests for it fail with 500 there/);
   assert.match(
     undecodableWarnings(undecodable, table, true, (id) => id === 'cp-36').join(),
-    /Bring cp-36 back: until then it cannot be read\.$/,
+    /Bring cp-36 back: until then it cannot be read\. Clients of/,
     'to keep a server running that is down is no advice',
   );
   assert.deepEqual(undecodableWarnings(new Map(), table, true), []);

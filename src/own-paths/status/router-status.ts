@@ -7,6 +7,7 @@ import {
   defaultPreferredVersion,
   preferredMinor,
 } from '../../routing/preferred-version.ts';
+import { compareNames } from '../../runtime/compare-names.ts';
 import { durationText } from '../../runtime/duration-text.ts';
 import type { ServerHealthReport } from '../../servers/server-health.ts';
 import type { RefusedPush, SnapshotConcern } from '../../snapshot/receiving/receiver.ts';
@@ -319,7 +320,36 @@ export function undecodableWarnings(
             .map(({ id }) => id)
             .join(' or ')} back: until then ${them} cannot be read`
         : `Keep a server of ${able} running until every server is upgraded`;
-  return [`${what}. ${advice}.`];
+  const alone = versionsServedByThemAlone(undecodable, table);
+  const ofClients =
+    alone.length === 0
+      ? ''
+      : ` Clients of ${alone.join(' and ')} get 500 for every object that is stored so: move them before you create one.`;
+  return [`${what}. ${advice}.${ofClients}`];
+}
+
+/**
+ * Group versions of these resources that only servers serve which cannot decode what others store: whoever asks for one gets 500
+ * from each, and for every list with such an object.
+ */
+function versionsServedByThemAlone(
+  undecodable: UndecodableVersions,
+  table: RoutingTable | undefined,
+): readonly string[] {
+  const { servers = [], servedSets = {} } = table?.snapshot ?? {};
+  const served = servers.flatMap(({ id, serves }) =>
+    Object.entries(servedSets[serves]?.storageVersions ?? {}).flatMap(([name, versions]) => {
+      const unable = undecodable.get(qualifiedResource(name));
+      if (unable === undefined) return [];
+      const isAble = ![...unable.values()].some((ids) => ids.includes(id));
+      const { group = '' } = parseStorageVersionName(name) ?? {};
+      return versions.map((version) => ({ isAble, groupVersion: `${group}/${version}` }));
+    }),
+  );
+  return [...Map.groupBy(served, ({ groupVersion }) => groupVersion)]
+    .filter(([, those]) => those.every(({ isAble }) => !isAble))
+    .map(([groupVersion]) => groupVersion)
+    .sort(compareNames);
 }
 
 /** `deployments.apps` for the StorageVersion name `apps.deployments`, as kubectl writes resources. */
