@@ -65,12 +65,12 @@ export function decide(
 
   const { reroutedByVerifiedPeer: isRerouted } = context;
   const mark = isRerouted ? 'marked by a verified peer' : 'no mark from a verified peer';
-  trace?.('2 Has a peer rerouted it already?', isRerouted, mark);
+  trace?.('2 Has a peer rerouted it?', isRerouted, mark);
   // A gateway has no local server for it: the sender mistakes the gateway for an API server.
   if (isRerouted) return serverId === undefined ? reroutedToGateway : alreadyRerouted;
 
   trace?.(
-    '3 Is there no snapshot yet?',
+    '3 Is there no snapshot?',
     table === undefined,
     table === undefined ? 'there has been none' : `generation ${table.generation}`,
   );
@@ -88,7 +88,7 @@ export function decide(
 
   const extension = table.extension(apiGroup, apiVersion);
   trace?.(
-    '5 Does an extension API server serve its group version?',
+    '5 Is it an extension API?',
     extension !== undefined,
     describeExtension(extension),
   );
@@ -99,7 +99,7 @@ export function decide(
   const custom = table.isCustomResource(apiGroup, apiVersion);
   const why = custom
     ? 'every server serves custom resources'
-    : 'no CustomResourceDefinition has its group version';
+    : 'no CRD has its group version';
   trace?.('6 Is it a custom resource?', custom, why);
   if (custom) return inPlaceOfLocal(customResource, table.reachable, table, context);
 
@@ -108,7 +108,7 @@ export function decide(
   if (reachable.length > 0) return { decision: 'peer', reason: 'ServedByPeer', candidates: reachable };
 
   trace?.(
-    '8 Do only servers serve it that cannot be reached?',
+    '8 Does a peer out of reach serve it?',
     servedBy !== undefined,
     `served by ${describeServers(servedBy)}`,
   );
