@@ -10,8 +10,8 @@ Runs a cluster on its way from Kubernetes 1.35 to 1.36 on this machine: three ex
 each, and the sync job. It says what to type. Ctrl-C ends it and leaves nothing behind.
 
   --directory <directory>         Where kubeconfigs, certificates and the log go: a new or empty directory. Default: .demo
-  --upgrade                       Upgrade the cluster server by server under a load, half of it through routers, and count
-                                  what goes wrong. In a terminal keys stop, start and upgrade servers; elsewhere it ends
+  --upgrade                       Upgrade the cluster server by server under a load, a third of it through routers, and
+                                  count what goes wrong. In a terminal keys stop, start and upgrade servers; elsewhere it ends
                                   when all are upgraded.
   --upgrade-interval <duration>   With --upgrade, the time between two servers. Default: 10s
   -h, --help                      Show this.

@@ -52,7 +52,7 @@ export class RollingUpgrade {
   }
 
   /** Does what a key asks for, after what is being done; from now on nothing happens by itself. */
-  act(action: Exclude<Action, { readonly kind: 'leave' }>): Promise<void> {
+  act(action: Exclude<Action, { readonly kind: 'leave' | 'explain' }>): Promise<void> {
     this.#isAutomatic = false;
     return this.#queue(() => (action.kind === 'upgrade' ? this.#upgradeNext() : this.#toggle(action.server)));
   }

@@ -8,9 +8,16 @@ import { withDemo } from '../run-demo.ts';
 import { actionsOf } from './keys.ts';
 import { Load, storeFixtures } from './load.ts';
 import { RollingUpgrade } from './rolling-upgrade.ts';
-import { startUpgradableCluster, type UpgradableCluster } from './upgradable-server.ts';
+import { serversOfOneVersion, startUpgradableCluster, type UpgradableCluster } from './upgradable-server.ts';
 import { repainted, type UpgradeTerminal } from './upgrade-terminal.ts';
-import { countLines, countsExplained, eventText, type UpgradeEvent, upgradeScreen } from './upgrade-view.ts';
+import {
+  type CountsOfWays,
+  countLines,
+  countsExplained,
+  eventText,
+  type UpgradeEvent,
+  upgradeScreen,
+} from './upgrade-view.ts';
 import { from, to } from './versions.ts';
 import { WayIn } from './way-in.ts';
 
@@ -28,7 +35,8 @@ export interface UpgradeDemoOptions {
 const redrawInterval = 250;
 
 /**
- * Upgrades a cluster of three example API servers under the load of clients, of which one half goes through routers.
+ * Upgrades a cluster of three example API servers under the load of clients: a third goes through routers, a third through a
+ * balancer that leads to servers of one version and is switched once, a third to any server.
  * With a screen it runs until somebody leaves, otherwise until the last server is upgraded. Resolves when everything
  * has stopped and been removed.
  */
@@ -53,17 +61,14 @@ export async function runUpgradeDemo({
         cert: await readFile(certificates.admin.certificate, 'utf8'),
         key: await readFile(certificates.admin.privateKey, 'utf8'),
       };
-      const ways = {
-        throughRouters: new WayIn(
-          routers.map(({ origin }) => origin),
-          tls,
-        ),
-        straight: new WayIn(
-          cluster.servers.map(({ url }) => url),
-          tls,
-        ),
+      const { servers } = cluster;
+      const urlsOf = (those: readonly { readonly url: string }[]) => those.map(({ url }) => url);
+      const ways: Ways = {
+        throughRouters: new WayIn(() => routers.map(({ origin }) => origin), tls),
+        oneVersion: new WayIn(() => urlsOf(serversOfOneVersion(servers)), tls),
+        anyServer: new WayIn(() => urlsOf(servers), tls),
       };
-      endWith(() => Promise.all([ways.throughRouters.close(), ways.straight.close()]));
+      endWith(() => Promise.all(Object.values(ways).map((way) => way.close())));
       const kubeconfig = resolve(demo.kubeconfig);
       terminal.write(
         `Three API servers of ${from}, a router in front of each. kubectl --kubeconfig ${kubeconfig} goes through one.\n`,
@@ -73,10 +78,13 @@ export async function runUpgradeDemo({
   );
 }
 
+/** As the columns of the table. */
+type Ways = Readonly<Record<keyof CountsOfWays, WayIn>>;
+
 interface UpgradeUnderLoad {
   readonly cluster: UpgradableCluster;
   readonly routers: readonly RunningRouter[];
-  readonly ways: { readonly throughRouters: WayIn; readonly straight: WayIn };
+  readonly ways: Ways;
   readonly interval: number;
   readonly terminal: UpgradeTerminal;
   readonly kubeconfig: string;
@@ -98,10 +106,18 @@ async function upgradeUnderLoad({
   const begun = performance.now();
   const elapsed = () => performance.now() - begun;
   const events: UpgradeEvent[] = [];
+  let isExplained = false;
   storeFixtures(cluster);
-  const throughRouters = new Load(cluster, ways.throughRouters, 'routers');
-  const straight = new Load(cluster, ways.straight, 'straight');
-  const counted = { throughRouters: throughRouters.counts, straight: straight.counts };
+  const loads = {
+    throughRouters: new Load(cluster, ways.throughRouters, 'routers'),
+    oneVersion: new Load(cluster, ways.oneVersion, 'one-version'),
+    anyServer: new Load(cluster, ways.anyServer, 'any-server'),
+  };
+  const counted: CountsOfWays = {
+    throughRouters: loads.throughRouters.counts,
+    oneVersion: loads.oneVersion.counts,
+    anyServer: loads.anyServer.counts,
+  };
   const upgrade = new RollingUpgrade({
     servers,
     interval,
@@ -126,6 +142,7 @@ async function upgradeUnderLoad({
         })),
         ...counted,
         events,
+        isExplained,
         next: upgrade.next(performance.now()),
         kubeconfig,
         height: terminal.height(),
@@ -137,6 +154,7 @@ async function upgradeUnderLoad({
     ? terminal.open((typed) => {
         for (const action of actionsOf(typed, servers.length)) {
           if (action.kind === 'leave') left.abort();
+          else if (action.kind === 'explain') isExplained = !isExplained;
           else upgrade.act(action).catch(failed.reject);
         }
       })
@@ -160,7 +178,7 @@ async function upgradeUnderLoad({
   } finally {
     left.abort();
     close();
-    await Promise.allSettled([upgrade.settled(), throughRouters.stop(), straight.stop()]);
+    await Promise.allSettled([upgrade.settled(), ...Object.values(loads).map((load) => load.stop())]);
     terminal.write(`\n${renderLines(countLines(counted), terminal.isColored)}${countsExplained}`);
   }
 }

@@ -7,7 +7,18 @@ import {
   type ExampleStore,
   startExampleApiServer,
 } from '../example-api-server/index.ts';
-import type { UpgradeVersion } from './versions.ts';
+import { to, type UpgradeVersion } from './versions.ts';
+
+/**
+ * The servers of the version that most have, the newer when equal: to these a balancer leads everybody that is switched once, in the
+ * middle of an upgrade. Pure.
+ */
+export function serversOfOneVersion<Server extends { readonly version: UpgradeVersion }>(
+  servers: readonly Server[],
+): readonly Server[] {
+  const upgraded = servers.filter(({ version }) => version === to);
+  return upgraded.length * 2 >= servers.length ? upgraded : servers.filter(({ version }) => version !== to);
+}
 
 /** One API server of the cluster that stops and returns at its address, in the version it had or in the next. */
 export class UpgradableServer implements DemoApiServer {

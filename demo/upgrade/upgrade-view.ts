@@ -1,17 +1,25 @@
 import type { Line, Segment } from '../../src/cli/terminal/styled-text.ts';
 import type { Counts } from './counts.ts';
 
+/** By the way that clients take. */
+export interface CountsOfWays {
+  readonly throughRouters: Counts;
+  /** A load balancer that leads everybody to servers of one version, and is switched once. */
+  readonly oneVersion: Counts;
+  readonly anyServer: Counts;
+}
+
 /** One moment of the upgrade, as it is shown. */
-export interface UpgradeMoment {
+export interface UpgradeMoment extends CountsOfWays {
   readonly from: string;
   readonly to: string;
   /** Milliseconds since the load began. */
   readonly elapsed: number;
   readonly servers: readonly ShownServer[];
-  readonly throughRouters: Counts;
-  readonly straight: Counts;
   /** What has happened, oldest first. */
   readonly events: readonly UpgradeEvent[];
+  /** What the rows mean is shown in place of `events`. */
+  readonly isExplained: boolean;
   /** What will happen next, and when. */
   readonly next: string;
   /** Path of the kubeconfig whose contexts are named as the servers are. */
@@ -33,12 +41,12 @@ export interface UpgradeEvent {
   readonly text: string;
 }
 
-const labelWidth = 24;
-const columnWidth = 16;
+const labelWidth = 19;
+const columnWidth = 13;
 
 /** The whole screen: 60 columns, but for a long path at its end. A low terminal has fewer events. Pure. */
 export function upgradeScreen(moment: UpgradeMoment): Line[] {
-  const { from, to, elapsed, servers, events, next, kubeconfig, height } = moment;
+  const { from, to, elapsed, servers, events, isExplained, next, kubeconfig, height } = moment;
   const above: Line[] = [
     [
       { text: `An upgrade from ${from} to ${to}, server by server`, style: 'heading' },
@@ -50,16 +58,20 @@ export function upgradeScreen(moment: UpgradeMoment): Line[] {
     [],
   ];
   const below: Line[] = [
-    ['  1 2 3 stop or start a server    u upgrade the next    q leave'],
+    ['  1 2 3 stop or start   u upgrade the next   ? rows   q leave'],
     [`  ${next}`],
     [`  KUBECONFIG=${kubeconfig} kubectl get ns`],
   ];
   // The last line of a terminal stays free: the cursor is there.
   const room = height - 1;
   const shownEvents = Math.max(0, room - above.length - below.length - 1);
-  const latest: Line[] = events
-    .slice(Math.max(0, events.length - shownEvents))
-    .map((event) => [`  ${eventText(event)}`]);
+  const latest: Line[] = isExplained
+    ? countsExplained
+        .trim()
+        .split('\n')
+        .slice(0, shownEvents)
+        .map((line, index) => [index === 0 ? `  ${line}` : line])
+    : events.slice(Math.max(0, events.length - shownEvents)).map((event) => [`  ${eventText(event)}`]);
   return [...above, ...latest, ...(latest.length > 0 ? [[]] : []), ...below].slice(0, room);
 }
 
@@ -71,21 +83,22 @@ function serverLine({ name, version, isRunning, router }: ShownServer, index: nu
 }
 
 /** The table of what was counted. Pure. */
-export function countLines({
-  throughRouters,
-  straight,
-}: Pick<UpgradeMoment, 'throughRouters' | 'straight'>): Line[] {
+export function countLines({ throughRouters, oneVersion, anyServer }: CountsOfWays): Line[] {
   const row = (label: string, cell: (counts: Counts) => Segment): Line => [
     `  ${label.padEnd(labelWidth)}`,
     cell(throughRouters),
-    cell(straight),
+    cell(oneVersion),
+    cell(anyServer),
   ];
   const fault = (count: number, text = number(count)): Segment => {
     const padded = text.padStart(columnWidth);
     return count === 0 ? padded : { text: padded, style: 'bad' };
   };
   return [
-    [' '.repeat(labelWidth + 2), 'through routers'.padStart(columnWidth), 'without'.padStart(columnWidth)],
+    [
+      ' '.repeat(labelWidth + 2),
+      ...['routers', 'one version', 'any server'].map((name) => name.padStart(columnWidth)),
+    ],
     row('requests', ({ requests }) => number(requests).padStart(columnWidth)),
     row('wrong 404s', ({ wrongNotFound }) => fault(wrongNotFound)),
     row('fields lost', ({ fieldsLost, fieldsStored }) =>
@@ -99,11 +112,14 @@ export function countLines({
 /** Lines of 60 columns at most: what the rows mean, for who reads nothing but the result. */
 export const countsExplained = `
   wrong 404            a server that runs has the object
-  field lost           stored, then dropped by an older server
+  field lost           stored, dropped by an older server
   refused or failed    429, 5xx or no response, though a
                        server could respond
   no server up for it  no server has it: 503 from a router
                        (try again), 404 from an API server
+  one version          a balancer to servers of one version,
+                       switched once in the middle
+  any server           a balancer to all of them
 `;
 
 /** Pure. */

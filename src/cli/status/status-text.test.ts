@@ -103,7 +103,7 @@ describe('the text of status', () => {
     const servers = status.servers.map((server) => ({ ...server, departedAt: '2026-01-01T00:03:00Z' }));
     const text = statusText({ ...status, servers }, now, false, origin);
     assert.match(text, / departed 2 min 0 s ago$/m);
-    assert.doesNotMatch(text, /,stale| stale$/m);
+    assert.doesNotMatch(text, /, stale| stale$/m);
     const healthy = servers.map((server) => ({ ...server, health: { ...server.health, status: 'healthy' } }));
     const gone = statusText({ ...status, servers: healthy }, now, false, origin);
     assert.match(gone, /^Healthy: +0 of 1$/m);

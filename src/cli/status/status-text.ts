@@ -168,7 +168,7 @@ function serverRows(
       departed === '' && stale ? 'stale' : departed,
     ]
       .filter((mark) => mark !== '')
-      .join(',');
+      .join(', ');
     return [
       nameOf(id),
       version === null ? '-' : shortVersion(version),
