@@ -90,7 +90,7 @@ export function createDelivery(settings: RouterSettings, decider: Decider): Rout
   }
 
   /**
-   * In a module of its own: a Worker loads it with the first request that a server has failed (docs/decisions/0008).
+   * In a module of its own: a Worker loads it with the first request that a server has failed (decisions/0008).
    * @param first the server that was asked, if it is among the candidates
    */
   async function askOthers(

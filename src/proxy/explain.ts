@@ -138,7 +138,7 @@ export function explainRequest(
 }
 
 const unconfirmedNote =
-  'the response is 503 (VersionNotConfirmed): no server has confirmed for six seconds what it is, and it matters which version a write meets';
+  'the response is 503 (VersionNotConfirmed): for six seconds no server has confirmed its version, and versions differ in this resource';
 
 /** Served by the router, whatever the API servers have under them. */
 const ownDocuments = /^\/(livez|readyz|healthz)(\/|$)/;

@@ -189,7 +189,7 @@ export function createCarrier(settings: RouterSettings, router: Router) {
   const { routingTable, transport } = settings;
   let merger: DocumentMerger | undefined;
 
-  /** In a module of its own: a Worker loads what merges documents when it is first asked for one (docs/decisions/0008). */
+  /** In a module of its own: a Worker loads what merges documents when it is first asked for one (decisions/0008). */
   const loadedMerger = async (): Promise<DocumentMerger> => {
     const { DocumentMerger } = await import('./merged-document.ts');
     merger ??= new DocumentMerger(settings);

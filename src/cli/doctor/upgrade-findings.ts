@@ -157,7 +157,7 @@ function schemaFindings(from: Side, to: Side): readonly Finding[] {
     findings.push(
       warning(
         check,
-        `schemas of ${count(differing.length, 'resource')} differ: routers send requests for them to servers of one version (--preferred-version); without routers, a write through the other version removes what that does not know`,
+        `schemas of ${count(differing.length, 'resource')} differ: routers send requests for them to servers of one version (--preferred-version); without routers, a write through a server of the other version removes the fields that it does not know`,
         differing.sort(),
       ),
     );

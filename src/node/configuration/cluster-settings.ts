@@ -62,7 +62,7 @@ export const clusterReading = (ofSyncJob: boolean) => {
       cluster: setting('cluster', shortName, {
         description: ofSyncJob
           ? 'Name of the cluster, kept in the snapshot.'
-          : 'Name of the cluster, kept in the snapshot. One of another name that is pushed is refused; without this, after the first one.',
+          : 'Name of the cluster, kept in the snapshot. A pushed snapshot of another name is refused; without this flag, one of another name than the first had.',
       }),
     },
   };

@@ -25,7 +25,7 @@ export const preferredVersionSettings = section('Preferred version flags:', {
   preferredVersion: setting('preferred-version', preferredVersion, {
     default: 'majority',
     description:
-      'Which version serves what versions understand differently: that of most servers (the newer when equal), the newest, the oldest, a minor version such as 1.36, or that of the local server (local). Give all routers the same.',
+      'Which version answers for resources whose fields differ between versions: majority (that of most servers, the newer when equal), newest, oldest, a minor version such as 1.36, or local (that of the local server). Give all routers the same.',
   }),
 });
 

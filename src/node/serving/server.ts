@@ -35,7 +35,7 @@ function reliefLog(memory: MemoryBudget, failures: FailureLog): (relief: Relief)
     failures.warn(
       'memory',
       { heldBytes: memory.bytes, ...counts },
-      'Too many bytes are held for clients and servers that do not go on: requests are refused, or what waits is ended. Give the router more memory, or find who sends without reading',
+      'Too much memory is held for clients and servers that make no progress: requests are refused, or the oldest end. Give the router more memory, or find who sends without reading',
     );
   };
 }
