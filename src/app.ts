@@ -45,7 +45,7 @@ export function createApp(options: AppOptions & AppParts): Hono<HandlerEnvironme
     return sentElsewhere;
   };
 
-  /** In a module of its own: a Worker loads it with the first request for an own path (docs/decisions/0008). */
+  /** In a module of its own: a Worker loads it with the first request for an own path (decisions/0008). */
   async function toOwnApp(request: Request, env: object | undefined): Promise<Response> {
     if (ownApp === undefined) {
       const { createOwnApp } = await import('./own-app.ts');

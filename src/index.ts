@@ -1,4 +1,4 @@
-/** The portable core: everything here runs on any runtime with web standards. docs/reference/library.md says what each is for. */
+/** The portable core: everything here runs on any runtime with web standards. src/README.md says what each is for. */
 
 export { parseRequestInfo, type RequestInfo } from './apimachinery/request-info.ts';
 export { RequestInfoError, type RequestInfoErrorCode } from './apimachinery/request-info-error.ts';

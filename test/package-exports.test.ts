@@ -27,7 +27,7 @@ for (const [door, load] of [
   ['./sync', () => import('../src/sync/node/index.ts')],
 ] as const) {
   test(`the page of the library says what each export of ${door} is for`, async () => {
-    const page = readFileSync(new URL('../docs/reference/library.md', import.meta.url), 'utf8');
+    const page = readFileSync(new URL('../src/README.md', import.meta.url), 'utf8');
     const [, table = ''] = /^## What each export is for\n(.*?)^## /ms.exec(page) ?? [];
     const named = new Set([...table.matchAll(/`([\w.]+)`/g)].map(([, name]) => name));
     assert.deepEqual(

@@ -19,7 +19,7 @@ export const generatedFiles: readonly GeneratedFile[] = [
   { path: 'docs/reference/errors.md', text: errorsPage },
   { path: 'docs/reference/flags.md', text: flagsPage },
   { path: 'src/http2/frames.md', text: http2FramesPage },
-  { path: 'docs/guides/edge.md', text: edgePage },
+  { path: 'src/edge/README.md', text: edgePage },
   { path: 'deploy/config.schema.json', text: () => configurationJsonSchema(routerConfiguration) },
   {
     path: 'deploy/sync-config.schema.json',

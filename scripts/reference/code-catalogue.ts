@@ -17,7 +17,7 @@ export const codeUnions: readonly CodeUnion[] = [
     source: 'src/routing/decision.ts',
     name: 'DecisionReason',
     introduction:
-      'Why a request goes where it goes. Shown by `mixed-version-proxy explain`, `v1/explain`, the status page, and the log from `-v=4` on.',
+      'Why a request goes where it goes. Shown by `mixed-version-proxy explain`, `v1/explain`, the status page, and the line of a request in the log (`-v=3`).',
     descriptions: {
       NotAResourceRequest: 'The path names no resource: local.',
       MergedDocument:

@@ -7,9 +7,9 @@ import { descriptionOf, type Setting, settingsOf } from '../../src/node/configur
 
 /** docs/reference/flags.md, from the commands themselves. */
 export async function flagsPage(): Promise<string> {
-  const commands = await Promise.all(
-    subcommands.map(async ({ name, load }) => commandSection(name, await load())),
-  );
+  const known = new Set<string>();
+  const commands: string[][] = [];
+  for (const { name, load } of subcommands) commands.push(commandSection(name, await load(), known));
   return `${[...introduction, ...commands.flat()].join('\n').trimEnd()}\n`;
 }
 
@@ -24,7 +24,8 @@ const introduction = [
   '',
 ];
 
-function commandSection(name: string, command: Command): string[] {
+/** @param known by flag and description, whether the section of serve has it */
+function commandSection(name: string, command: Command, known: Set<string>): string[] {
   const usage = (command.arguments ?? []).map((argument) =>
     argument.isRequired ? `<${argument.name}>` : `[${argument.name}]`,
   );
@@ -33,11 +34,11 @@ function commandSection(name: string, command: Command): string[] {
     '',
     command.description,
     '',
-    ...flagGroups(command).flatMap(([heading, settings]) => table(name, heading, settings)),
+    ...flagGroups(command).flatMap(([heading, settings]) => table(name, heading, settings, known)),
   ];
 }
 
-function table(command: string, heading: string, settings: readonly Setting[]): string[] {
+function table(command: string, heading: string, settings: readonly Setting[], known: Set<string>): string[] {
   const hasKeys = settings.some((setting) => keyOf(command, setting) !== '');
   const caption = heading.replace(/:$/, '');
   return [
@@ -45,7 +46,12 @@ function table(command: string, heading: string, settings: readonly Setting[]): 
     ...(hasKeys ? ['| flag | key | |', '|---|---|---|'] : ['| flag | |', '|---|---|']),
     ...settings.map((setting) => {
       const key = hasKeys ? ` ${keyOf(command, setting)} |` : '';
-      return `| \`${escapeCell(flagTerm(setting))}\` |${key} ${escapeCell(descriptionOf(setting.about))} |`;
+      const description = descriptionOf(setting.about);
+      const identity = `${setting.flag} ${description}`;
+      const isOfServe = known.has(identity);
+      if (command === 'serve') known.add(identity);
+      const text = isOfServe ? 'As of [serve](#serve).' : escapeCell(description);
+      return `| \`${escapeCell(flagTerm(setting))}\` |${key} ${text} |`;
     }),
     '',
   ];

@@ -70,9 +70,9 @@ export function loadedSoFar(
   );
 }
 
-/** docs/guides/edge.md with its table of sizes: thousands of bytes. */
+/** src/edge/README.md with its table of sizes: thousands of bytes. */
 export async function edgePage(): Promise<string> {
-  const page = await readFile(new URL('../../docs/guides/edge.md', import.meta.url), 'utf8');
+  const page = await readFile(new URL('../../src/edge/README.md', import.meta.url), 'utf8');
   const rows = [...loadedSoFar(await bundleWorker())].map(([{ name }, loaded]) => {
     const { bytes, gzippedBytes } = sizeOf(loaded);
     return `| ${name} | ${Math.round(bytes / 1000)} KB | ${Math.round(gzippedBytes / 1000)} KB |`;

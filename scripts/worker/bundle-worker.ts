@@ -7,7 +7,7 @@ const root = join(import.meta.dirname, '..', '..');
 
 const entrySource = 'src/edge/worker/index.ts';
 
-/** The Worker's entry (docs/decisions/0008-worker-modules.md). */
+/** The Worker's entry (decisions/0008-worker-modules.md). */
 export const entryModule = 'index.js';
 
 /** A module of the bundle, as it is uploaded. */

@@ -1,4 +1,4 @@
-/** The finished Worker, and its parts for a Worker of one's own (docs/reference/library.md). */
+/** The finished Worker, and its parts for a Worker of one's own (src/README.md). */
 
 export type {
   DurableObjectNamespace,

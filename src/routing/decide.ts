@@ -87,19 +87,13 @@ export function decide(
   if (local) return inPlaceOfLocal(servedLocally, servedBy.reachable, table, context);
 
   const extension = table.extension(apiGroup, apiVersion);
-  trace?.(
-    '5 Is it an extension API?',
-    extension !== undefined,
-    describeExtension(extension),
-  );
+  trace?.('5 Is it an extension API?', extension !== undefined, describeExtension(extension));
   // Every server aggregates: they share their APIService objects.
   if (extension !== undefined)
     return inPlaceOfLocal(extensionThroughLocalAggregator, table.reachable, table, context);
 
   const custom = table.isCustomResource(apiGroup, apiVersion);
-  const why = custom
-    ? 'every server serves custom resources'
-    : 'no CRD has its group version';
+  const why = custom ? 'every server serves custom resources' : 'no CRD has its group version';
   trace?.('6 Is it a custom resource?', custom, why);
   if (custom) return inPlaceOfLocal(customResource, table.reachable, table, context);
 

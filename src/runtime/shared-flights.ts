@@ -13,7 +13,7 @@ interface Flight<Result> {
 
 /**
  * Asynchronous work that several want at the same time, done once: the first does it, the others take its result. No promise is
- * shared, as on Workers a promise belongs to the request that made it (docs/decisions/0008-worker-modules.md): whoever waits
+ * shared, as on Workers a promise belongs to the request that made it (decisions/0008-worker-modules.md): whoever waits
  * looks by timers of their own. What can be cut into steps is better done as `SharedWork`.
  */
 export class SharedFlights<Result> {

@@ -81,7 +81,7 @@ const otherImports: Readonly<Record<string, string>> = {
   join: 'node:path',
 };
 const functions = exportedFunctions(root);
-const libraryPage = readPage('docs/reference/library.md');
+const libraryPage = readPage('src/README.md');
 /** What is compiled and run, by the names of its files. */
 const programs = new Map([
   ...functions.flatMap(({ name, example }) => (example === undefined ? [] : [[name, example] as const])),

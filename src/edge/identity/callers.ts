@@ -163,7 +163,7 @@ function wrong(error: unknown): string {
 /**
  * Fetches a key set for jose, which asks for it every ten minutes and for unknown keys. When that fails, the last one
  * stays in use, and nobody tries again for `fetchInterval`: tokens must not make the router flood their issuer. On Workers no
- * request may wait for the fetch of another (docs/decisions/0008): while one is under way, the known keys are used.
+ * request may wait for the fetch of another (decisions/0008): while one is under way, the known keys are used.
  */
 function keptKeySet(fetchKeys: typeof fetch, logger: Logger): FetchImplementation {
   let known: string | undefined;

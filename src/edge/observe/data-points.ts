@@ -5,7 +5,7 @@ import type { AnalyticsDataset, DataPoint } from '../platform/bindings.ts';
 /** Characters of a blob: all of a data point may have 16 KB, an index 96 bytes. */
 const longestText = 96;
 
-/** One data point for each request, once its response has begun: docs/guides/edge.md has the columns. */
+/** One data point for each request, once its response has begun: src/edge/README.md has the columns. */
 export function dataPoints(dataset: AnalyticsDataset, logger: Logger): RequestObserver {
   return {
     finished(record) {

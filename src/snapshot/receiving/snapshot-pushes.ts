@@ -36,7 +36,7 @@ interface Turn {
  * of a body is read when those before it in its queue have been taken: of each queue one is in memory.
  *
  * No promise is shared between requests, as on Workers it belongs to the request that made it
- * (docs/decisions/0008-worker-modules.md): whoever waits looks by timers of their own.
+ * (decisions/0008-worker-modules.md): whoever waits looks by timers of their own.
  */
 export class SnapshotPushes {
   readonly #receiver: PushTarget;

@@ -21,7 +21,7 @@ export const assertions: CaseGroup = {
       id: 'assertions/believed-once',
       needs: ['assertions'],
       rule: 'An assertion is believed once: played back it is a 401',
-      citation: 'docs/decisions/0005-assertions-are-bound-to-one-request.md; RFC 7519 section 4.1.7',
+      citation: 'decisions/0005-assertions-are-bound-to-one-request.md; RFC 7519 section 4.1.7',
       async run(world) {
         const headers = await assertedBy(jane, { target });
         assert.equal((await world.ask({ target, headers })).status, 200);

@@ -33,7 +33,7 @@ export const discovery: CaseGroup = {
     {
       id: 'discovery/entity-tags',
       rule: 'Documents and entity tags are the same on every runtime, and `If-None-Match` gives 304',
-      citation: 'docs/decisions/0001-merged-discovery.md',
+      citation: 'decisions/0001-merged-discovery.md',
       async run(world) {
         for (const [target, accept] of documents) {
           const first = await ask(world, target, accept);
@@ -62,7 +62,7 @@ export const discovery: CaseGroup = {
     {
       id: 'discovery/permission',
       rule: 'Whether the caller may read it is for the local server to say',
-      citation: 'docs/decisions/0001-merged-discovery.md',
+      citation: 'decisions/0001-merged-discovery.md',
       async run(world) {
         world.cluster.local.script = responds(
           403,

@@ -172,7 +172,7 @@ export const headers: CaseGroup = {
     {
       id: 'headers/loop',
       rule: 'A request that comes back to a router that it has passed is a 503 Status without Retry-After',
-      citation: 'RFC 9110 section 7.6.3; docs/decisions/0006-loops-end-by-via.md',
+      citation: 'RFC 9110 section 7.6.3; decisions/0006-loops-end-by-via.md',
       async run(world) {
         await world.ask({ target: targets.peer3 });
         const via = firstHeader(world.cluster.peer3.only().headers, 'via');

@@ -133,7 +133,7 @@ export const identity: CaseGroup = {
     {
       id: 'identity/passthrough',
       rule: 'Credentials that cannot be verified pass through untouched, without any word of the router about the caller',
-      citation: 'docs/decisions/0002-what-is-not-verified-is-not-asserted.md',
+      citation: 'decisions/0002-what-is-not-verified-is-not-asserted.md',
       async run(world) {
         const headers = ['Authorization', 'Bearer opaque-token-of-a-service-account'];
         for (const [target, peer] of ways(world)) {
