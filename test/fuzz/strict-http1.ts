@@ -41,8 +41,8 @@ export function readingsOf(bytes: string): Readings {
   const requests: StrictRequest[] = [];
   let rest = bytes;
   for (;;) {
-    // RFC 9112 section 2.2: empty lines before a request line may be skipped.
-    rest = rest.replace(/^(?:\r\n)+/, '');
+    // RFC 9112 section 2.2: empty lines before a request line may be skipped; LF alone may end one, and Node skips CR, too.
+    rest = rest.replace(/^[\r\n]+/, '');
     const headEnd = rest.indexOf('\r\n\r\n');
     if (headEnd === -1) return { requests, isRefused: false };
     const [first = '', ...lines] = rest.slice(0, headEnd).split('\r\n');
