@@ -337,3 +337,39 @@ test('why a server cannot be read is said as it is, also while it is asked wheth
   server.responses.set('/readyz', () => Promise.resolve(jsonDocument({}, 500)));
   assert.match((await reasonNow()) ?? '', /still starting/);
 });
+
+test('a server that is another process since it was read last counts from when it is ready, though nobody has seen it go', async (context) => {
+  mockTimersOfSomeLength(context);
+  const version = (gitVersion: string) => ({ major: '1', minor: '25', gitVersion });
+  const server = fakeServer({ ...responses, '/version': version('v1.25.0') });
+  const { clock, readers, signal } = setUp({ server });
+  await readers.round(signal, undefined);
+  await clock.advance(500);
+  server.responses.set('/version', version('v1.26.0'));
+  server.responses.set('/readyz', () => jsonDocument({}, 500));
+  assert.equal((await readers.round(signal, undefined)).get('server')?.ok, false);
+  assert.equal(readers.early().get('server')?.version, 'v1.26.0');
+  assert.deepEqual([...readers.starts()], []);
+
+  const notReadyAt = clock.monotonic();
+  server.responses.set('/readyz', () => jsonDocument({}));
+  const ready = readers.untilNews(signal, signal);
+  await clock.advance(300);
+  await ready;
+  assert.equal((await readers.round(signal, 0)).get('server')?.ok, true);
+  assert.deepEqual(readers.starts().get('server'), { notReadyAt, readyAt: clock.monotonic() - 200 });
+});
+
+test('a server that is met while it starts counts once it is ready', async (context) => {
+  mockTimersOfSomeLength(context);
+  const server = fakeServer({ ...responses, '/readyz': () => jsonDocument({}, 500) });
+  const { clock, readers, signal } = setUp({ server });
+  assert.equal((await readers.round(signal, undefined)).get('server')?.ok, false);
+  await settle();
+  assert.equal((await readers.round(signal, 0)).get('server')?.ok, false);
+  server.responses.set('/readyz', () => jsonDocument({}));
+  const ready = readers.untilNews(signal, signal);
+  await clock.advance(300);
+  await ready;
+  assert.equal((await readers.round(signal, 0)).get('server')?.ok, true);
+});

@@ -1,5 +1,7 @@
+import { countedVersionOf, mayBeOneVersion } from '../apimachinery/server-version.ts';
 import { backOffDelay, type Clock, createLimiter, waitAtMost } from '../runtime/time.ts';
 import type { Snapshot } from '../snapshot/format/schema.ts';
+import { versionPartsOf } from './counted-version.ts';
 import { placeOfServer } from './endpoints.ts';
 import { createFeatureGateReader, type FeatureGateReader } from './feature-gates.ts';
 import { readServer } from './read-server.ts';
@@ -52,6 +54,14 @@ interface ReaderState {
 
 interface Predecessor extends Pick<ReaderState, 'lost' | 'notReadyAt' | 'start'> {
   readonly reading: ServerReading | undefined;
+}
+
+interface Asked {
+  readonly reading: ServerReading;
+  /** By the monotonic clock. */
+  readonly askedAt: number;
+  /** False: it is not ready. */
+  readonly isRead: boolean;
 }
 
 interface LostServer {
@@ -177,40 +187,55 @@ export function createServerReaders(options: ServerReadersOptions) {
     }
   }
 
+  /** True if this reading and the last one are of two processes: of other versions, or started otherwise. */
+  async function isOfAnotherProcess(id: string, reading: SuccessfulReading): Promise<boolean> {
+    const before = latest.get(id);
+    if (before?.ok !== true) return false;
+    return !mayBeOneVersion(await versionSaid(before), await versionSaid(reading));
+  }
+
+  /**
+   * Asks what a server serves; first, whether it is ready, of one that was lost, or has not been read yet. Whoever says
+   * something else than before has been started in between, unnoticed. All of them count from when they are ready.
+   */
+  async function ask(state: ReaderState, signal: AbortSignal): Promise<Asked> {
+    const { id } = state.server;
+    const askedAt = clock.monotonic();
+    const isAsked = isLost(state) || !latest.has(id);
+    const unready = isAsked ? await unreadiness(state.server, signal) : undefined;
+    if (unready === notReady) {
+      state.lost ??= lostNow(false);
+      Object.assign(state, { start: undefined, notReadyAt: askedAt });
+      if (state.early === undefined) void readEarly(state, signal);
+    }
+    const { lost, notReadyAt } = state;
+    if (unready !== undefined && lost !== undefined) return { reading: unready, askedAt, isRead: false };
+    if (lost !== undefined) state.start ??= { notReadyAt, readyAt: clock.monotonic() };
+    const reading = await readDocuments(state, signal);
+    if (lost !== undefined || !reading.ok || !(await isOfAnotherProcess(id, reading)))
+      return { reading, askedAt, isRead: true };
+    Object.assign(state, { lost: lostNow(false), start: undefined, early: { reading } });
+    state.gateReader.outdate();
+    return ask(state, signal);
+  }
+
   async function read(state: ReaderState, end: AbortSignal): Promise<void> {
     const signal = AbortSignal.any([end, state.drop.signal]);
-    const [reading, seconds, askedAt, isRead] = await limit(async () => {
-      const askedAt = clock.monotonic();
-      const since = () => (clock.monotonic() - askedAt) / 1000;
-      const unready = isLost(state) ? await unreadiness(state.server, signal) : undefined;
-      const { lost, notReadyAt } = state;
-      if (unready === undefined && lost !== undefined) {
-        state.start ??= { notReadyAt, readyAt: clock.monotonic() };
-      }
-      if (unready === notReady) {
-        Object.assign(state, { start: undefined, notReadyAt: askedAt });
-        if (state.early === undefined) void readEarly(state, signal);
-      }
-      if (unready !== undefined) return [unready, since(), askedAt, false] as const;
-      return [await readDocuments(state, signal), since(), askedAt, true] as const;
+    const [{ reading, askedAt, isRead }, seconds] = await limit(async () => {
+      const begunAt = clock.monotonic();
+      return [await ask(state, signal), (clock.monotonic() - begunAt) / 1000] as const;
     });
     // A cancelled read says nothing about the server.
     if (signal.aborted) return;
-    const before = latest.get(state.server.id);
     latest.set(state.server.id, reading);
     // It stays lost, and is asked again soon.
     if (!isRead) return;
     options.observer?.serverRead({ seconds, result: reading.ok ? 'success' : 'failure' });
     if (reading.ok) {
       if (state.lost !== undefined) tell();
-      const { notReadyAt, predecessor } = state;
+      const { predecessor } = state;
       if (predecessor !== undefined) {
         Object.assign(state, { predecessor: undefined, start: startAfter(predecessor, reading) });
-      }
-      const isOtherProcess = before?.ok === true && before.version !== reading.version;
-      if (state.lost === undefined && isOtherProcess) {
-        state.start = { notReadyAt, readyAt: clock.monotonic() };
-        state.gateReader.outdate();
       }
       const knownGroupVersions = groupVersionsOf(reading.set);
       const dueAt = clock.monotonic();
@@ -341,6 +366,11 @@ export function createServerReaders(options: ServerReadersOptions) {
     reading: (id: string) => latest.get(id),
   };
 }
+
+const nothingShared: ReadonlySet<string> = new Set();
+
+const versionSaid = async (reading: SuccessfulReading) =>
+  countedVersionOf(await versionPartsOf(reading, nothingShared));
 
 const notReady: FailedReading = {
   ok: false,
