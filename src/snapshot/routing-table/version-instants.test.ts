@@ -59,3 +59,21 @@ test('a change that lies further ahead than any may, as after a clock was set, c
 test('one that lies behind counts at once', () => {
   assert.equal(processAt(500).take(-20, -22)[0]?.[0], 500);
 });
+
+test('two changes of one server that count at the same instant stay two', () => {
+  const versionChanges = [
+    { ...change, at: text(9) },
+    { server: 'b', from: '1.36', to: '1.37', at: text(9) },
+  ];
+  const snapshot = snapshotOf({ a: ['v1/pods'], b: ['v1/pods'] }, { createdAt: text(0), versionChanges });
+  const instants = new VersionInstants({ steadyClock: () => 500_000 });
+  for (let time = 0; time < 2; time++) {
+    assert.deepEqual(
+      instants.of(snapshot).map(({ from, to }) => [from, to]),
+      [
+        ['1.35', '1.36'],
+        ['1.36', '1.37'],
+      ],
+    );
+  }
+});

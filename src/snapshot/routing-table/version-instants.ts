@@ -70,7 +70,8 @@ export class VersionInstants {
   of({ metadata, servers }: Snapshot): readonly TimedChange[] {
     const { createdAt, versionChanges = [] } = metadata;
     const timed = versionChanges.map((change) => {
-      const key = `${change.server} ${change.at}`;
+      const { server, from, to, at } = change;
+      const key = [server, from, to, at].join();
       return [
         key,
         this.#known.get(key) ?? this.#timed(change, servers, parseRfc3339(createdAt) ?? 0),
