@@ -445,6 +445,21 @@ describe('a change of a moment ago', () => {
     assert.equal(comingPreference(table, 'oldest', start), undefined);
   });
 
+  test('is waited for where nobody knows what others go by, though the version stays', () => {
+    const unknown = ['a', 'b', 'c'].map((id) => ({
+      server: id,
+      to: id === 'a' ? '1.35' : '1.36',
+      at: at(10),
+    }));
+    const begun = buildRoutingTable(snapshotOf(servers, { versionChanges: unknown }));
+    assert.deepEqual(comingPreference(begun, 'majority', start), {
+      minor: '1.36',
+      at: start + 10_000,
+      waitFrom: start + 8_000,
+    });
+    assert.equal(comingPreference(begun, 'majority', start + 10_000), undefined);
+  });
+
   test('does not hold up a request where no server of the version of before is left', () => {
     const gone = buildRoutingTable(
       snapshotOf({ ...servers, a: { ...servers.a, withoutAddress: true } }, { versionChanges }),

@@ -56,9 +56,9 @@ export function comingPreference(
 ): ComingPreference | undefined {
   if (comparison === undefined || version === 'local') return undefined;
   const steps = comparison.before.filter(({ until }) => now < until);
-  for (const [index, { until, ...versions }] of steps.entries()) {
+  for (const [index, { until, isKnown, ...versions }] of steps.entries()) {
     const next = minorAmong(steps[index + 1] ?? comparison, version);
-    if (next === undefined || next === minorAmong(versions, version)) continue;
+    if (next === undefined || (isKnown && next === minorAmong(versions, version))) continue;
     // Another router may see this step and later ones in another order.
     const waits = steps.slice(index).map((step) => step.waitFrom);
     return { minor: next, at: until, waitFrom: Math.min(...waits) };

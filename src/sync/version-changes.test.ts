@@ -83,7 +83,10 @@ test('a change stays for a minute, for whoever has missed a snapshot', () => {
 
 test('servers that come and leave count, too; one that replaces another at its place counts when it does', () => {
   const before = snapshotAt(mixed);
-  assert.deepEqual(changesOf(before, { a: 'v1.35.0', b: 'v1.35.0' }, 2), ['c 1.36 undefined 12 from 2']);
+  const more = { ...mixed, d: 'v1.36.0' };
+  assert.deepEqual(changesOf(snapshotAt(more), { a: 'v1.35.0', b: 'v1.35.0', d: 'v1.36.0' }, 2), [
+    'c 1.36 undefined 12 from 2',
+  ]);
   assert.deepEqual(
     changesOf(before, { a: 'v1.35.0', b: 'v1.35.0', d: 'v1.36.0' }, 2, { d: [1, 1.5] }),
     ['c 1.36 undefined 11.5 from 9', 'd undefined 1.36 11.5 from 9'],
@@ -98,9 +101,27 @@ test('servers that come and leave count, too; one that replaces another at its p
   );
 });
 
-test('a cluster of one version, a patch and a first snapshot change nothing', () => {
+test('who begins to read a cluster of several versions does not know what others go by, and waits until all have changed', () => {
+  assert.deepEqual(changesOf(undefined, mixed, 1), [
+    'a undefined 1.35 11 from 1',
+    'b undefined 1.35 11 from 1',
+    'c undefined 1.36 11 from 1',
+  ]);
+  assert.deepEqual(changesOf(undefined, old, 1), []);
+});
+
+test('once all servers are of one version nothing that changed before counts: a server that goes back is the one to come', () => {
+  const at = new Date(start + 20_000).toISOString();
+  const changes = [{ server: 'b', from: '1.35', to: '1.36', at, waitFrom: at }];
+  const all = { a: 'v1.36.0', b: 'v1.36.0', c: 'v1.36.0' };
+  assert.deepEqual(changesOf(snapshotAt({ ...all, c: 'v1.35.0' }, changes), all, 12), []);
+  assert.deepEqual(changesOf(snapshotAt(all), { ...all, c: 'v1.35.0' }, 13, { c: [12, 12.5] }), [
+    'c 1.36 1.35 22.5 from 20',
+  ]);
+});
+
+test('a cluster of one version and a patch change nothing', () => {
   const before = snapshotAt(old);
   assert.deepEqual(changesOf(before, { ...old, d: 'v1.35.0' }, 1), []);
   assert.deepEqual(changesOf(before, { ...old, c: 'v1.35.9' }, 1), []);
-  assert.deepEqual(changesOf(undefined, mixed, 1), []);
 });

@@ -31,11 +31,11 @@ export function versionChanges(
   { now, monotonic }: Now,
   starts: ReadonlyMap<string, SeenStart> = new Map(),
 ): readonly VersionChange[] {
-  if (previous === undefined) return [];
-  const kept = (previous.metadata.versionChanges ?? []).filter(
+  const kept = (previous?.metadata.versionChanges ?? []).filter(
     ({ at }) => Math.abs(now - (parseRfc3339(at) ?? 0)) < keptFor,
   );
-  const before = new Map(previous.servers.map((server) => [server.id, server]));
+  // Without one of before each server may have changed a moment ago, and others may go by what it was.
+  const before = new Map(previous?.servers.map((server) => [server.id, server]));
   const after = new Map(servers.map((server) => [server.id, server]));
   const text = (ago: number) => new Date(now - ago).toISOString();
   const changes = [...new Set([...before.keys(), ...after.keys()])].sort().flatMap((id) => {
@@ -57,9 +57,9 @@ export function versionChanges(
       },
     ];
   });
-  const all = [...kept, ...changes.filter(({ at }) => now < Date.parse(at) + keptFor)];
-  const versions = [...all.flatMap(({ from, to }) => [from, to]), ...servers.map(countedVersionOf)];
-  return areSeveralVersions(versions) ? all : [];
+  // Where all servers are of one version, nobody can go by another one, whatever counted a moment ago.
+  if (!areSeveralVersions(servers.map(countedVersionOf))) return [];
+  return [...kept, ...changes.filter(({ at }) => now < Date.parse(at) + keptFor)];
 }
 
 /** @param isNew it was not in the snapshot before: then one with the same host name takes the place of another */

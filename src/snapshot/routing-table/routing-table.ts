@@ -114,13 +114,18 @@ export interface MinorVersions {
   readonly minors: readonly string[];
 }
 
+interface VersionsBefore extends MinorVersions, Pick<TimedChange, 'until' | 'waitFrom'> {
+  /** False: nobody knows which versions others go by until then; those of now stand here. */
+  readonly isKnown: boolean;
+}
+
 /** The minor versions of a cluster that has several. Of the snapshot alone: every router that has it says the same. */
 export interface VersionComparison extends MinorVersions {
   /**
    * The versions that count until changes of a moment ago do (`RoutingTable.changes`), the soonest first: an entry counts while `until` is
    * not reached and none before it counts. From `waitFrom` on it may count no more at another router.
    */
-  readonly before: readonly (MinorVersions & Pick<TimedChange, 'until' | 'waitFrom'>)[];
+  readonly before: readonly VersionsBefore[];
   /** Whether the schemas of all servers have been read. What is not compared yet counts as different. */
   readonly isComplete: boolean;
   /** Some servers lack kinds of admission policies: writes through those servers escape the policies. */

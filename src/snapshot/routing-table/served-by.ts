@@ -128,7 +128,7 @@ export function compareVersions(
   const isComplete = compared.every(({ set }) => set.schemas !== undefined);
   return Object.freeze({
     ...now,
-    before: Object.freeze(versionsBefore(counts, changes)),
+    before: Object.freeze(versionsBefore(counts, changes, now)),
     isComplete,
     enforcementDiffers: !isComplete || enforcementDiffers(compared) || featureGatesDiffer(compared),
   });
@@ -157,10 +157,12 @@ function minorVersionsOf(counts: ReadonlyMap<string, number>): MinorVersions | u
 /**
  * Undoes one change after the other, the last first. It does not matter in how many snapshots they were noticed: routers
  * that read the cluster themselves come to the same.
+ * @param now stands for what nobody knows: who reads the cluster has just begun to
  */
 function versionsBefore(
   counts: ReadonlyMap<string, number>,
   changes: readonly TimedChange[],
+  now: MinorVersions,
 ): VersionComparison['before'] {
   const counting = new Map(counts);
   const add = (minor: string | undefined, count: number): void => {
@@ -172,12 +174,9 @@ function versionsBefore(
     add(to, -1);
     add(from, 1);
     const versions = minorVersionsOf(counting);
-    if (versions === undefined) {
-      undone.delete(until);
-      continue;
-    }
     const earliest = Math.min(waitFrom, undone.get(until)?.waitFrom ?? waitFrom);
-    undone.set(until, Object.freeze({ ...versions, until, waitFrom: earliest }));
+    const step = { ...(versions ?? now), isKnown: versions !== undefined, until, waitFrom: earliest };
+    undone.set(until, Object.freeze(step));
   }
   return [...undone.values()].reverse();
 }
