@@ -64,6 +64,10 @@ test('a server that may be another process is asked what it is and serves, too',
   const responses = (target: string) => {
     if (target === '/version') return new Response('{"gitVersion":"v1.30.9-eks-1"}');
     if (target === '/apis') return new Response(aggregated('batch', ['jobs']));
+    if (target === '/openapi/v3')
+      return new Response(
+        '{"paths":{"apis/batch/v1":{"serverRelativeURL":"/openapi/v3/apis/batch/v1?hash=A1"}}}',
+      );
     return new Response(target === '/api' ? aggregated('', []) : 'ok');
   };
   for (const [isAsSaid, outcome] of [
@@ -78,10 +82,11 @@ test('a server that may be another process is asked what it is and serves, too',
     assert.equal(await ask(), outcome);
     assert.deepEqual(
       sent.map(({ target }) => target),
-      ['/readyz', '/version', '/api', '/apis'],
+      ['/readyz', '/version', '/api', '/apis', '/openapi/v3'],
     );
     assert.equal(words[0]?.version, 'v1.30.9-eks-1');
     assert.deepEqual(words[0]?.served?.storageVersions, { 'batch.jobs': ['v1'] });
+    assert.deepEqual(words[0]?.openApi, { 'apis/batch/v1': '/openapi/v3/apis/batch/v1?hash=A1' });
   }
 });
 

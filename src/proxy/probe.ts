@@ -2,7 +2,9 @@ import * as v from 'valibot';
 import { parseRequestInfo } from '../apimachinery/request-info.ts';
 import { emulatedVersion, minorVersion } from '../apimachinery/server-version.ts';
 import { ownGroups, servedSetFromDiscovery } from '../discovery/forms/aggregated.ts';
-import { discoveryDepth, ownDiscoveryAccept } from '../discovery/own-documents.ts';
+import { parseDiscoveryPath } from '../discovery/forms/discovery-path.ts';
+import { DiscoveryDocumentError } from '../discovery/forms/parse-document.ts';
+import { discoveryDepth, ownDiscoveryAccept, parseOpenApiV3Index } from '../discovery/own-documents.ts';
 import { type Destination, foundNoConnection, TransportError } from '../request/destination.ts';
 import type { InboundRequest } from '../request/inbound.ts';
 import { responseOf, type Transport } from '../request/transport.ts';
@@ -105,12 +107,15 @@ export function createProbe(options: ProbeOptions): {
         const signal = AbortSignal.any([cancelled, AbortSignal.timeout(timeout)]);
         const discovery = (path: string) =>
           ask(destination, path, signal, ownDiscoveryAccept, discoveryDocument);
-        const [version, legacy, others] = await Promise.all([
+        const [version, legacy, others, index] = await Promise.all([
           ask(destination, '/version', signal),
           discovery('/api'),
           discovery('/apis'),
+          ask(destination, '/openapi/v3', signal, 'application/json', discoveryDocument),
         ]);
-        return { ...versionIn(version), served: await parsing(() => servedIn(legacy, others)) };
+        const served = await parsing(() => servedIn(legacy, others));
+        const openApi = await parsing(() => openApiIn(index));
+        return { ...versionIn(version), served, ...(openApi && { openApi }) };
       });
     } finally {
       underWay--;
@@ -204,6 +209,19 @@ async function groupsIn(
   return ownGroups(parsed.value, isLegacy, slice).catch(() => undefined);
 }
 
+/** The entries of an OpenAPI v3 index; `undefined`: there is none (before 1.24). */
+async function openApiIn(response: Answer): Promise<ServerWord['openApi']> {
+  if (typeof response !== 'string') return undefined;
+  const parsed = await parseLargeJson(response, discoveryDepth, createTimeSlice());
+  if (!parsed.ok) return undefined;
+  try {
+    return parseOpenApiV3Index(parsed.value);
+  } catch (error) {
+    if (error instanceof DiscoveryDocumentError) return undefined;
+    throw error;
+  }
+}
+
 export interface ServerWord {
   /** `gitVersion`. Left out: it does not say. */
   readonly version: string | undefined;
@@ -211,16 +229,19 @@ export interface ServerWord {
   readonly emulates?: string | undefined;
   /** From its own discovery. Left out: it does not say, or not in aggregated form (before 1.26). */
   readonly served: Pick<ServedSet, 'storageVersions'> | undefined;
+  /** Its OpenAPI v3 index, as `ServedSet.openapiV3`. Left out: it does not say. */
+  readonly openApi?: ServedSet['openapiV3'];
 }
 
 /**
- * True if a snapshot says of a server the same as the server itself: its minor version, the one that it emulates, and every resource that it serves. Custom
- * resources and those of extension API servers are every server's, and come and go. A server that the snapshot does not
- * have, and what a server does not say, contradicts nothing. Pure.
+ * True if a snapshot says of a server the same as the server itself: its minor version, the one that it emulates, every
+ * resource that it serves, and the hashes of its OpenAPI documents, which other flags change, too. Custom resources and those
+ * of extension API servers are every server's, and come and go. A server that the snapshot does not have, and what a server
+ * does not say, contradicts nothing. Pure.
  */
 export function isAsTheSnapshotSays(
   id: string,
-  { version, emulates, served }: ServerWord,
+  { version, emulates, served, openApi = {} }: ServerWord,
   table: RoutingTable | undefined,
 ): boolean {
   const server = table?.snapshot.servers.find((listed) => listed.id === id);
@@ -228,13 +249,21 @@ export function isAsTheSnapshotSays(
   const [minor, minorSaid] = [minorVersion(version), minorVersion(server.version)];
   const areKnown = minor !== undefined && minorSaid !== undefined;
   if (areKnown && (minor !== minorSaid || emulates !== server.emulates)) return false;
+  const set = table.snapshot.servedSets[server.serves];
+  const isSharedVersion = (group: string, each: string): boolean =>
+    table.isCustomResource(group, each) || table.extension(group, each) !== undefined;
+  const indexSaid = new Map(Object.entries(set?.openapiV3 ?? {}));
+  const isOtherwise = Object.entries(openApi).some(([path, url]) => {
+    const document = parseDiscoveryPath(`/${path}`);
+    if (document?.kind !== 'resources' || isSharedVersion(document.group, document.version)) return false;
+    const [hash, hashSaid] = [hashIn(url), hashIn(indexSaid.get(path))];
+    return hash !== undefined && hashSaid !== undefined && hash !== hashSaid;
+  });
+  if (isOtherwise) return false;
   if (served === undefined) return true;
-  const said = new Map(Object.entries(table.snapshot.servedSets[server.serves]?.storageVersions ?? {}));
-  const isShared = (name: string, each: string): boolean => {
-    const dot = name.lastIndexOf('.');
-    const group = name.slice(0, dot);
-    return table.isCustomResource(group, each) || table.extension(group, each) !== undefined;
-  };
+  const said = new Map(Object.entries(set?.storageVersions ?? {}));
+  const isShared = (name: string, each: string) =>
+    isSharedVersion(name.slice(0, name.lastIndexOf('.')), each);
   const serves = new Map(Object.entries(served.storageVersions));
   const isServed = [...said].every(([name, versions]) =>
     versions.every((each) => serves.get(name)?.includes(each) === true),
@@ -243,6 +272,10 @@ export function isAsTheSnapshotSays(
     versions.every((each) => said.get(name)?.includes(each) === true || isShared(name, each)),
   );
   return isServed && isSaid;
+}
+
+function hashIn(url: string | undefined): string | undefined {
+  return /[?&]hash=(\w+)/.exec(url ?? '')?.[1];
 }
 
 /**
