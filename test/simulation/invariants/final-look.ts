@@ -56,5 +56,6 @@ export async function finalLook(clients: Clients, informers: readonly Informer[]
     const isWhole = world.routers.every(({ starts }) => starts === 1);
     if (isWhole && requests === informers.length && held !== invariants.heldAtBeginning)
       invariants.violated('budget', `${held - invariants.heldAtBeginning} bytes stay held`);
+    run.end();
   });
 }

@@ -107,8 +107,13 @@ export async function checkDiscovery(
     world.invariants.violated('not-listed', `${target} through ${router.node} lacks ${key}`);
   }
   if (form !== 'aggregated' || world.disturbedSince(router.node) !== undefined) return;
+  // What a server will not serve any more is known once it is ready.
   const isServed = (name: string): boolean =>
-    world.servers.some((server) => server.serves(name) && world.run.now - server.downSince > -1);
+    world.servers.some(
+      (server) =>
+        server.serves(name) ||
+        (server.serves(name, server.before) && !(world.run.now - server.readySince >= knownWithin)),
+    );
   for (const name of names)
     if (!isServed(name))
       world.invariants.violated('listed', `${target} through ${router.node} lists ${name}`);

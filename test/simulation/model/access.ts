@@ -41,6 +41,7 @@ export type Files = typeof files;
 export class Access {
   /** The readers' tokens that API servers accept now. */
   readonly tokens = new Set(['reader-token-1']);
+  issued = 1;
 
   /** Whether a bundle has the authority. */
   isIn(bundle: string, authority: string): boolean {

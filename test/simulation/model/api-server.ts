@@ -47,6 +47,8 @@ export class ApiServer implements Listener {
   state: ServerState = 'down';
   flavour: Flavour = { binary: 0 };
   behaviour: Behaviour = behaviourOf({ binary: 35 }, false);
+  /** Of the process before this one. */
+  before: Behaviour = this.behaviour;
   machine: Machine | undefined;
   isSilent = false;
   authority = 'A';
@@ -87,6 +89,7 @@ export class ApiServer implements Listener {
     const machine = world.newMachine(node);
     this.#process++;
     this.machine = machine;
+    this.before = this.behaviour;
     this.flavour = flavour;
     this.isSilent = false;
     this.state = 'starting';
@@ -310,8 +313,8 @@ export class ApiServer implements Listener {
     return answer(request.method === 'POST' ? 201 : 200, { kind: kind.kind, ...this.#decoded(kind, object) });
   }
 
-  serves(key: string): boolean {
-    return [...this.behaviour.kinds.values()].some((kind) => resourceKey(kind) === key);
+  serves(key: string, behaviour = this.behaviour): boolean {
+    return [...behaviour.kinds.values()].some((kind) => resourceKey(kind) === key);
   }
 
   get servesWidgets(): boolean {

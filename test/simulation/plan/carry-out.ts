@@ -140,12 +140,14 @@ function allFiles(world: World): readonly Map<string, string>[] {
 /** New tokens come to the nodes one after the other; the old one is taken for a while. */
 function rotateToken(grace: number, spread: number, world: World): void {
   const { run, access } = world;
-  const token = `reader-token-${access.tokens.size + 1}`;
+  access.issued++;
+  const token = `reader-token-${access.issued}`;
+  const before = [...access.tokens];
   access.tokens.add(token);
   for (const [index, files] of allFiles(world).entries())
     run.atWorld(run.now + (spread * index) / 4, () => files.set('/pki/token', token));
   run.atWorld(run.now + grace + spread, () => {
-    for (const old of access.tokens) if (old !== token) access.tokens.delete(old);
+    for (const old of before) access.tokens.delete(old);
     run.log('the old token ends');
   });
 }
