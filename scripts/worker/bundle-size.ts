@@ -33,7 +33,7 @@ const occasions: readonly Occasion[] = [
   {
     name: 'and the first request',
     sources: ['src/edge/worker/worker-app.ts'],
-    limits: { bytes: 132_000, gzippedBytes: 49_200 },
+    limits: { bytes: 133_000, gzippedBytes: 49_500 },
   },
   {
     name: 'and its key, where it signs assertions',

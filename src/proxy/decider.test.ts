@@ -149,6 +149,24 @@ test('what a server says is compared with what the snapshot says of it', () => {
   assert.equal(is({}, 'v1.36.0', 'unheard-of'), true);
 });
 
+test('a server that was started with other flags shows it by the hashes of its OpenAPI documents', () => {
+  const openapiV3 = {
+    'apis/batch/v1': '/openapi/v3/apis/batch/v1?hash=A1',
+    'apis/example.com/v1': '/openapi/v3/apis/example.com/v1?hash=B1',
+  };
+  const table = buildRoutingTable(snapshotOf({ a: { ...servers.a, openapiV3 } }, { customResourceGroups }));
+  const is = (path: string, hash: string) =>
+    isAsTheSnapshotSays(
+      'a',
+      { version: 'v1.35.0', served: undefined, openApi: { [path]: `/openapi/v3/${path}?hash=${hash}` } },
+      table,
+    );
+  assert.equal(is('apis/batch/v1', 'A1'), true);
+  assert.equal(is('apis/batch/v1', 'A2'), false);
+  assert.equal(is('apis/example.com/v1', 'B2'), true, 'custom resources are every server’s');
+  assert.equal(is('apis/apps/v1', 'C1'), true, 'what the snapshot does not say contradicts nothing');
+});
+
 test('while a server is not read that others may know in its new version, what depends on the version waits', () => {
   const { health, probe, pass } = probedHealth('a', 'b', 'c');
   const serverOf = (minor: string) => ({
@@ -237,6 +255,101 @@ test('a watch is misplaced from when on requests wait for another version, not w
     assert.equal(isMisplaced('c'), moves, `${time}`);
   }
   assert.equal(isMisplaced('a'), false);
+});
+
+test('a watch is misplaced before the next version counts, whether a server of that is ready again or not', () => {
+  const { health, probe } = probedHealth('a', 'b', 'c');
+  const serverOf = (minor: string) => ({
+    serves: ['batch/v1/jobs'],
+    version: `v${minor}.0`,
+    schemas: { 'batch.jobs': { v1: btoa(`min-${minor}`.padEnd(8, '.')) } },
+  });
+  const start = Date.UTC(2026, 0, 31);
+  const at = new Date(start + 2_000).toISOString();
+  const table = buildRoutingTable(
+    snapshotOf(
+      { a: serverOf('1.36'), b: serverOf('1.35'), c: serverOf('1.35') },
+      { versionChanges: [{ server: 'a', from: '1.35', to: '1.36', at }] },
+    ),
+  );
+  let now = start;
+  const decider = createDecider(
+    resolveOptions({
+      local: undefined,
+      routingTable: { current: () => table },
+      preferredVersion: 'newest',
+      transport: recordingTransport(),
+      health,
+      // Time passes from one look at the clock to the next.
+      steadyClock: () => now++,
+    }),
+  );
+  const requestInfo = parseRequestInfo('GET', `${jobs}?watch=true`);
+  const before = decide(requestInfo, table, { serverId: undefined, reroutedByVerifiedPeer: false, now });
+  const old = peerDestination(table.server('b') ?? assert.fail());
+  health.connectionLost('a');
+  probe('a', 'not-ready');
+  assert.equal(decider.isMisplaced(requestInfo, before, old ?? assert.fail()), true);
+});
+
+test('a router that has just been started waits for its first snapshot', () => {
+  let isAwaited = true;
+  const decider = createDecider(
+    resolveOptions({
+      local: undefined,
+      routingTable: { current: () => undefined, isAwaited: () => isAwaited },
+      transport: recordingTransport(),
+    }),
+  );
+  const waits = (target: string) => {
+    const requestInfo = parseRequestInfo('GET', target);
+    const decision = decide(requestInfo, undefined, { serverId: undefined, reroutedByVerifiedPeer: false });
+    return decider.untilVersionSettles({ requestInfo, decision }) > 0;
+  };
+  assert.deepEqual([waits(pods), waits('/version')], [true, false]);
+  isAwaited = false;
+  assert.equal(waits(pods), false);
+});
+
+test('in a cluster of one version a write waits while a silent server may have tipped the balance, or is the one to get it', () => {
+  const unconfirmedWith = (
+    version: 'majority' | 'newest',
+    silent: string[],
+    mayDiffer = silent,
+    local?: 'a',
+  ) => {
+    const decider = createDecider(
+      resolveOptions({
+        local: local && {
+          ...(peerDestination(base.server(local) ?? assert.fail()) ?? assert.fail()),
+          kind: 'local',
+        },
+        preferredVersion: version,
+        routingTable: {
+          current: () => base,
+          unconfirmed: () =>
+            silent.length === 0 ? undefined : { silent: new Set(silent), mayDiffer: new Set(mayDiffer) },
+        },
+        transport: recordingTransport(),
+      }),
+    );
+    return ['PUT', 'GET'].map((method) => {
+      const requestInfo = parseRequestInfo(method, `${pods}/x`);
+      const decision = decide(requestInfo, base, { serverId: local, reroutedByVerifiedPeer: false });
+      return decider.isUnconfirmed({ requestInfo, decision });
+    });
+  };
+  assert.deepEqual(unconfirmedWith('newest', []), [false, false]);
+  assert.deepEqual(unconfirmedWith('newest', ['b']), [true, false], 'reads go on');
+  assert.deepEqual(unconfirmedWith('newest', ['b'], []), [false, false], 'nobody reaches it');
+  assert.deepEqual(unconfirmedWith('majority', ['b']), [false, false], 'one of three tips nothing');
+  assert.deepEqual(unconfirmedWith('majority', ['b', 'c']), [true, false]);
+  assert.deepEqual(unconfirmedWith('majority', ['b'], ['b'], 'a'), [false, false]);
+  assert.deepEqual(
+    unconfirmedWith('majority', ['a'], [], 'a'),
+    [true, false],
+    'it may be another process by now',
+  );
 });
 
 test('nothing is decided by what is stored of a cluster before each of its servers was tried', () => {

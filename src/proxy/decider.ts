@@ -64,6 +64,8 @@ export function createDecider(settings: RouterSettings) {
     // Its first router has waited already. To wait here would carry it past the change, to a server of the version before.
     if (!enabled || decision.reason === 'AlreadyRerouted') return 0;
     if (health?.areToBeTried() && requestInfo.isResourceRequest) return untilTried;
+    // A router that has just been started does not know what others go by.
+    if (requestInfo.isResourceRequest && routingTable.isAwaited?.() === true) return untilReadAgain;
     const table = tableOfKnownServers(settings);
     const now = steadyClock();
     const wait = untilVersionSettles(requestInfo, table, { now, preferredVersion });
@@ -80,17 +82,28 @@ export function createDecider(settings: RouterSettings) {
   };
 
   /**
-   * True if a write depends on the version, and the last word that servers are as they are known is too old: a router that is
-   * late by so much must not go by it, for others may have changed.
+   * True if a write depends on the version, or may by now, and the last word that servers are as they are known is too old: a
+   * router that is late by so much must not go by it, for others may have changed.
    */
   const isUnconfirmed = ({ requestInfo, decision }: DecidedRequest): boolean => {
-    if (!enabled || routingTable.confirmedAt === undefined || decision.reason === 'AlreadyRerouted')
-      return false;
+    if (!enabled || decision.reason === 'AlreadyRerouted') return false;
+    if (!requestInfo.isResourceRequest || !isWrite(requestInfo)) return false;
     const table = tableOfKnownServers(settings);
-    if (table?.comparison === undefined || !isWrite(requestInfo)) return false;
+    if (table === undefined) return false;
+    const now = steadyClock();
+    if (table.comparison === undefined) {
+      if (table.servers.length < 2) return false;
+      const unconfirmed = routingTable.unconfirmed?.(confirmedWithin);
+      if (unconfirmed === undefined) return false;
+      const { silent, mayDiffer } = unconfirmed;
+      const asked = decision.decision === 'local' ? settings.local?.id : undefined;
+      if (asked !== undefined && silent.has(asked)) return true;
+      return mayDiffer.size > 0 && mayTip(table, mayDiffer, preferredVersion, now);
+    }
+    if (routingTable.confirmedAt === undefined) return false;
     const age = settings.monotonicClock() - (routingTable.confirmedAt() ?? Number.NEGATIVE_INFINITY);
     if (age <= confirmedWithin) return false;
-    return dependsOnVersion(requestInfo, table, { now: steadyClock(), preferredVersion });
+    return dependsOnVersion(requestInfo, table, { now, preferredVersion });
   };
 
   return {
@@ -111,20 +124,30 @@ export function createDecider(settings: RouterSettings) {
       // A request that a peer has rerouted stays here, at any version.
       if (!enabled || before.reason === 'AlreadyRerouted') return false;
       const table = tableOfKnownServers(settings);
-      // What waits already is decided by what will be.
-      const at = steadyClock() + untilSettled({ requestInfo, decision: before });
-      const now = decide(requestInfo, table, {
+      const wait = untilSettled({ requestInfo, decision: before });
+      // What waits already is decided by what will be. The clock is looked at after that: not a moment too early.
+      const now = steadyClock();
+      const at = now + wait;
+      const preferred = table && preferredMinor(table, preferredVersion, at);
+      const isOfAnotherVersion =
+        table?.comparison !== undefined &&
+        dependsOnVersion(requestInfo, table, { now: at, preferredVersion }) &&
+        table.server(id)?.minor !== preferred;
+      // Its client goes on at the version that is to come, once that responds: its server may not even be ready yet.
+      if (
+        isOfAnotherVersion &&
+        table !== undefined &&
+        preferredMinor(table, preferredVersion, now) !== preferred
+      )
+        return true;
+      const then = decide(requestInfo, table, {
         preferredVersion,
         serverId: settings.local?.id,
         localServerIsDown: isLocalServerDown(settings),
         now: at,
         reroutedByVerifiedPeer: false,
       });
-      const isOfAnotherVersion =
-        table?.comparison !== undefined &&
-        dependsOnVersion(requestInfo, table, { now: at, preferredVersion }) &&
-        table.server(id)?.minor !== preferredMinor(table, preferredVersion, at);
-      return goesElsewhere(before, now, id, kind === 'local', isOfAnotherVersion);
+      return goesElsewhere(before, then, id, kind === 'local', isOfAnotherVersion);
     },
     othersThanLocal,
     /** Whether another version is to respond than when the request was decided, or is in a moment. */

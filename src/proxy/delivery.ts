@@ -23,8 +23,15 @@ const anyServerResponds: ReadonlySet<string> = new Set<DecisionReason>([
   'FeatureGateDisabled',
 ]);
 
-/** The last part of every request's way: choose a server, stamp, send; ask others where `othersToAsk` says so. */
-export function createDelivery(settings: RouterSettings, decider: Decider): Router['deliver'] {
+/**
+ * The last part of every request's way: choose a server, stamp, send; ask others where `othersToAsk` says so.
+ * @param decidedAnew a request that has waited: what its decision went by may have changed
+ */
+export function createDelivery(
+  settings: RouterSettings,
+  decider: Decider,
+  decidedAnew: (request: AdmittedRequest) => Promise<AdmittedRequest>,
+): Router['deliver'] {
   const { local, load, health, retryBudget: budget, routingTable, logger } = settings;
   const failures = new FailureLog({ logger, clock: settings.monotonicClock });
   const servedNowhere = new ServedNowhere(settings.monotonicClock, () => routingTable.current()?.snapshot);
@@ -74,7 +81,9 @@ export function createDelivery(settings: RouterSettings, decider: Decider): Rout
       if (missing !== undefined && isDecidedByServed) return notReady(request);
     }
     const settled = health?.settled(destination.id);
-    if (settled !== undefined) return settled.then(() => deliver(request, send));
+    // A server that is back may be another one.
+    if (settled !== undefined)
+      return settled.then(() => decidedAnew(request)).then((later) => deliver(later, send));
     if (decider.comesTooSoon(request, candidates, chosen)) return notReady(request);
     if (decider.isUnconfirmed(request)) return notReady(request, 'VersionNotConfirmed');
     const hints = {

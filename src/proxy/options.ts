@@ -15,6 +15,13 @@ import { RetryBudget } from './other-servers.ts';
 import type { RequestGate } from './request-gate.ts';
 import { ServerLoad } from './server-choice.ts';
 
+export interface UnconfirmedServers {
+  /** By ID: they have once said that they are as known, and not for so many milliseconds now. */
+  readonly silent: ReadonlySet<string>;
+  /** Those of them that may have been made others meanwhile without this router's being told. */
+  readonly mayDiffer: ReadonlySet<string>;
+}
+
 export interface RoutingTableSource {
   /** The table in force, or `undefined` while there has been no snapshot. */
   current(): RoutingTable | undefined;
@@ -24,6 +31,10 @@ export interface RoutingTableSource {
    * asked, and they are sent all the same.
    */
   confirmedAt?(): number | undefined;
+  /** Servers that have fallen silent. They are asked again now; `undefined`: there are none. Left out: nobody is asked. */
+  unconfirmed?(within: number): UnconfirmedServers | undefined;
+  /** True while nothing is known yet, and the first snapshot may come any moment. Left out: nobody waits for it. */
+  isAwaited?(): boolean;
 }
 
 export interface MixedVersionProxyOptions {

@@ -87,7 +87,7 @@ export function createRouter(settings: RouterSettings): SettlingRouter {
     settings;
   const readRequest = rememberingRequests();
   const decider = createDecider(settings);
-  const deliverNow = createDelivery(settings, decider);
+  const deliverNow = createDelivery(settings, decider, decidedAnew);
 
   function accept(inbound: InboundRequest): RequestInfo | ResponseToSend {
     const record = new RequestRecord(inbound, observers, monotonicClock);
@@ -130,6 +130,11 @@ export function createRouter(settings: RouterSettings): SettlingRouter {
     return keepsBody ? delivered.finally(() => inbound.forgetBody?.()) : delivered;
   }
 
+  function decidedAnew(request: AdmittedRequest): Promise<AdmittedRequest> {
+    const { inbound, requestInfo, caller } = request;
+    return settled({ ...request, decision: decider.decide(inbound, requestInfo, caller) });
+  }
+
   async function settled(request: AdmittedRequest): Promise<AdmittedRequest> {
     const wait = decider.untilVersionSettles(request);
     if (wait === 0 && !decider.isUnconfirmed(request)) return request;
@@ -137,13 +142,20 @@ export function createRouter(settings: RouterSettings): SettlingRouter {
     // Nobody waits for a client that has left; a transport sends nothing for one.
     const { signal } = inbound;
     const isForTrial = health?.areToBeTried();
-    for (let left = wait; left > 0 && !signal.aborted; left = decider.untilVersionSettles(request))
-      await systemClock.sleep(left, signal);
-    // Servers that become several versions are asked at once; who cannot ask them responds with 503.
-    for (let asked = 0; asked < confirmedSoon && decider.isUnconfirmed(request); asked++)
-      await systemClock.sleep(untilAskedAgain, signal);
-    if (requestInfo.verb === 'watch' && !isForTrial)
-      await systemClock.sleep(random() * watchesOpenedOver, signal);
+    let unconfirmed = confirmedSoon;
+    let spread = requestInfo.verb === 'watch' && !isForTrial ? random() * watchesOpenedOver : 0;
+    // Another change may come near while it waits for anything else.
+    for (let left = wait; !signal.aborted; left = decider.untilVersionSettles(request)) {
+      if (left > 0) await systemClock.sleep(left, signal);
+      // Servers that become several versions are asked at once; who cannot ask them responds with 503.
+      else if (unconfirmed > 0 && decider.isUnconfirmed(request)) {
+        unconfirmed--;
+        await systemClock.sleep(untilAskedAgain, signal);
+      } else if (spread > 0) {
+        await systemClock.sleep(spread, signal);
+        spread = 0;
+      } else break;
+    }
     return { ...request, decision: decider.decide(inbound, requestInfo, caller) };
   }
 

@@ -59,6 +59,12 @@ export async function askOthers(
       if (record !== undefined) record.again = next;
       return ownResponse(tries.response());
     }
+    // It may be another one than when the request was decided: then its client asks again.
+    const settled = health?.settled(next.destination.id);
+    if (settled !== undefined) {
+      await settled;
+      if (tries.isOutdated(next)) return ownResponse(tries.response());
+    }
     if (record !== undefined) record.again = 'again';
     const hints = { othersMayServe: asking.othersMayServe(request) };
     const { destination, otherVersion } = next;
@@ -120,10 +126,17 @@ export class Tries {
     if (decider.comesTooSoon(this.#request, this.#candidates, { otherVersion })) return 'too soon';
     // The local server's substitutes were found just now; these, before the first of them was waited for.
     if (this.#first !== undefined && decider.isOutdated(this.#request)) return 'too soon';
+    if (decider.isUnconfirmed(this.#request)) return 'too soon';
     if (isFromBudget && !settings.retryBudget.withdraw()) return 'budget spent';
     this.left -= 1;
     this.#asked.add(server);
     return { server, destination, otherVersion };
+  }
+
+  /** Whether a server that was waited for is not the one any more that the request belongs to. */
+  isOutdated({ server }: Next): boolean {
+    const { decider, choice } = this.#asking;
+    return choice.mayBeAsked(server) === 'not' || decider.isOutdated(this.#request);
   }
 
   failed(server: RoutingServer, result: Failed): void {

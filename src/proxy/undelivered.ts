@@ -15,7 +15,7 @@ const messages = {
     'an API server was lost or started a moment ago, and what it serves is not known yet, please try again; the request was not carried out',
   /** Another router may write to another version by now (`confirmedWithin`). */
   VersionNotConfirmed:
-    'the API servers are of several versions, and it was not possible to ask them for some seconds which one writes go to, please try again; the request was not carried out',
+    'the API servers are of several versions, or may be by now, and it was not possible to ask them for some seconds which one writes go to, please try again; the request was not carried out',
   ServerDeparted:
     'the API server that serves this resource has been stopped and may come back, please try again; the request was not carried out',
   ServedSetsChanging:

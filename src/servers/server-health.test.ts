@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type HealthChange, ServerHealth } from './server-health.ts';
+import { isToBeVerified } from './server-state.ts';
 
 function followed(...ids: string[]) {
   let now = 1_000;
@@ -61,6 +62,34 @@ test('what is missing of a lost server is worked out anew when its readiness is 
   health.probed('a', 'changed');
   assert.deepEqual([...health.notKnown()], [['a', health.whyNot('a')]]);
   assert.equal(health.whyNot('a'), 'readiness');
+});
+
+test('after GOAWAY, requests wait for a probe: another process may be behind the next connection', async () => {
+  const { health, doubts } = followed('a');
+  health.goneAway('a');
+  assert.equal(health.settled('a'), undefined, 'who is never probed would be waited for for ever');
+  health.probing('a');
+  health.probed('a', 'ready');
+  assert.equal(health.is('a', isToBeVerified), false);
+  health.goneAway('a');
+  assert.deepEqual([health.is('a', isToBeVerified), doubts], [true, ['a']]);
+  let isOver = false;
+  const waiting = health.settled('a')?.then(() => {
+    isOver = true;
+  });
+  assert.ok(waiting);
+  health.probing('a');
+  await Promise.resolve();
+  assert.equal(isOver, false);
+  health.probed('a', 'ready');
+  await waiting;
+  assert.deepEqual([health.mayBeAsked('a'), health.is('a', isToBeVerified)], ['first', false]);
+});
+
+test('a server that was silent is asked what it is once it is heard again', () => {
+  const { health, probes } = followed('a');
+  probes('a', 'ready', 'unreachable');
+  assert.deepEqual([health.is('a', isToBeVerified), health.mayBeAsked('a')], [true, 'first']);
 });
 
 test('a lost server is put aside until a probe clears it, and who waits for that goes on behind the probe', async () => {

@@ -1,6 +1,7 @@
 import type { MissingKnowledge } from '../snapshot/routing-table/routing-table.ts';
 import {
   afterChangeOfHands,
+  afterGoAway,
   afterLostConnection,
   afterReading,
   type ConfirmationMissing,
@@ -10,6 +11,7 @@ import {
   type HealthThresholds,
   healthAfterResponse,
   initialHealth,
+  isAwaited,
   isUntried,
   missingFor,
   missingKnowledge,
@@ -169,8 +171,8 @@ export class ServerHealth {
   }
 
   /**
-   * A request got no response on a connection that stood (a stream reset, none in time), or the server says GOAWAY.
-   * Neither proves an outage: it only makes the next probe come at once.
+   * A request got no response on a connection that stood (a stream reset, none in time). That proves no outage: it only makes
+   * the next probe come at once.
    */
   notResponded(id: string): void {
     this.#change(id, (state, suspectedAt) => ({ ...state, suspectedAt }));
@@ -181,6 +183,13 @@ export class ServerHealth {
   silent(id: string): void {
     const isLast = [...this.#states].every(([other, { status }]) => other === id || status === 'unhealthy');
     if (!isLast) this.#signal(id, 'silent');
+  }
+
+  /** It says GOAWAY, as it does when it ends, and now and then otherwise (`--goaway-chance`). */
+  goneAway(id: string): void {
+    if (!this.#probed.has(id)) return;
+    this.#change(id, afterGoAway);
+    this.#doubt(id);
   }
 
   responded(id: string): void {
@@ -254,11 +263,12 @@ export class ServerHealth {
   }
 
   /**
-   * Once it is known what is missing of a server that was lost, if anything: one probe later. `undefined` where it is.
+   * Once it is known what is missing of a server that was lost, or may have been replaced, if anything: one probe later.
+   * `undefined` where it is.
    */
   settled(id: string): Promise<void> | undefined {
-    const lost = this.#states.get(id)?.lost;
-    if (lost === undefined || lost.missing !== undefined) return undefined;
+    const state = this.#states.get(id);
+    if (state === undefined || !isAwaited(state)) return undefined;
     let waiting = this.#waiting.get(id);
     if (waiting === undefined) {
       waiting = Promise.withResolvers<void>();

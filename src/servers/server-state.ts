@@ -229,6 +229,17 @@ export function afterLostConnection(state: ServerState, now: number, isRefused =
   return { ...state, lost, silentAt: isRefused ? undefined : state.silentAt };
 }
 
+/** It takes no more requests on a connection (GOAWAY). Behind the next one may be another process. */
+export function afterGoAway(state: ServerState, now: number): ServerState {
+  return { ...state, suspectedAt: now, isVerified: undefined };
+}
+
+/** True if nothing is to be sent to it before a probe has said whether it is still the same. */
+export function isAwaited({ lost, suspectedAt, isVerified }: ServerState): boolean {
+  if (lost !== undefined) return lost.missing === undefined;
+  return suspectedAt !== undefined && isVerified !== true;
+}
+
 export function afterChangeOfHands(state: ServerState, now: number): ServerState {
   const { since = now } = state.lost ?? {};
   const lost: LostConnection = {
@@ -285,8 +296,8 @@ function afterFailedProbe(
   return {
     ...state,
     suspectedAt: doubtLeft(state),
-    // It ends, or has just been started: once it is ready, it may be of another version.
-    isVerified: heard === 'not-ready' ? undefined : state.isVerified,
+    // Once it is ready, or heard again, it may be of another version.
+    isVerified: undefined,
     lost: lost && {
       ...lost,
       ...(signal === 'not-ready' && lost.probing ? { notReadyAt: lost.askedAt } : {}),

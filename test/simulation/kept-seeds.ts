@@ -9,6 +9,39 @@ export const keptSeeds = [
     seed: 3_026,
     was: 'a router that nobody reached found every server silent but the last, which was the one that had been upgraded meanwhile',
   },
+  {
+    seed: 154,
+    was: 'a server that was replaced between two readings counted before it was ready, and two changes of one server were taken for one: a field was lost',
+  },
+  {
+    seed: 110,
+    was: 'a watch was not ended before the version changed, as its new server was not ready again yet: a field was lost',
+  },
+  {
+    seed: 105,
+    was: 'a watch that was opened in its turn did not wait for the next change: a field was lost',
+  },
+  {
+    seed: 14,
+    was: 'requests that had waited for a probe, or came after a GOAWAY that was late, went to the server’s next process',
+  },
+  {
+    seed: 97,
+    was: 'a server that came back with another feature gate was taken for the one before while the sync job was down',
+  },
+  { seed: 5, was: 'a router that started without a snapshot wrote to its local server, of whatever version' },
+  { seed: 121, was: 'a router that began to read a cluster of two versions wrote to the newer one at once' },
+  {
+    seed: 76,
+    was: 'a router believed its first pushed snapshot, which was from before its local server was upgraded',
+  },
+  {
+    seed: 197,
+    was: 'a server went back when all were of the next version, and counted at once, by a change from before',
+  },
+  { seed: 247, was: 'a second try went to the next process of a server, without a probe of that' },
+  { seed: 20, was: 'a router that had been cut off in a cluster of one version wrote by what it knew' },
+  { seed: 109, was: 'a router took the process behind a server that had been silent for the one before' },
 ] as const;
 
 /** A fixed set, by what happens in them: each sort of fault is in one. */

@@ -57,7 +57,7 @@ export function userConnection(commonName: string, organizations: readonly strin
   };
 }
 
-export interface TestAppOptions extends Partial<Omit<AppOptions & AppParts, 'transport' | 'routingTable'>> {
+export interface TestAppOptions extends Partial<Omit<AppOptions & AppParts, 'transport'>> {
   readonly snapshot?: Snapshot | undefined;
   /** When it came, by `steadyClock`. Default: now. */
   readonly receivedAt?: number;

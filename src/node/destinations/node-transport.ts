@@ -24,8 +24,9 @@ const windowGrowth = {
 };
 
 interface ConnectionEvents {
-  /** Called if one sent GOAWAY, or broke off a response. */
+  /** Called if one broke off a response. */
   readonly onBrokenOff?: ((origin: string) => void) | undefined;
+  readonly onGoAway?: ((origin: string) => void) | undefined;
   /** Called if one closed a connection without GOAWAY, or sends nothing on it any more. */
   readonly onConnectionLost?: ((origin: string) => void) | undefined;
 }
@@ -163,7 +164,7 @@ export class NodeTransport implements Transport {
 
   #newPool(destination: Destination, presentFrontProxyCertificate: boolean): Http2Pool {
     const { origin } = destination;
-    const { limits, onBrokenOff, onConnectionLost } = this.#options;
+    const { limits, onGoAway, onConnectionLost } = this.#options;
     const connect = async (
       protocols: readonly ('h2' | 'http/1.1')[],
       onread?: OnReadOpts,
@@ -179,7 +180,7 @@ export class NodeTransport implements Transport {
       ...limits,
       settingsTimeout: this.dialer.connectTimeout,
       limits: { windowGrowth },
-      onGoAway: () => onBrokenOff?.(origin),
+      onGoAway: () => onGoAway?.(origin),
       onSilence: () => onConnectionLost?.(origin),
     });
   }

@@ -77,10 +77,13 @@ test('another ID of the local server in the snapshot is told of once', () => {
 /** Servers of two versions that have been asked once, and respond, or not, as `behaves` says. */
 async function askedServers(
   context: TestContext,
-  behaves: Readonly<Record<string, 'responds' | 'refuses' | 'is silent'>>,
+  behaves: Record<string, 'responds' | 'refuses' | 'is silent'>,
   more: Readonly<Record<string, Partial<ServerOptions>>> = {},
 ) {
-  context.mock.timers.enable({ apis: ['setTimeout'] });
+  context.mock.timers.enable({ apis: ['setTimeout', 'setInterval'] });
+  const begun = performance.now();
+  let passed = 0;
+  const clock = context.mock.method(performance, 'now', () => begun + passed);
   const servers = Object.keys(behaves).map((id, index): [string, ServerOptions] => [
     id,
     { serves: ['v1/pods'], version: `v1.${35 + index}.0`, ...more[id] },
@@ -103,19 +106,41 @@ async function askedServers(
     onChanged: () => void changes++,
     logger: silentLogger,
   });
-  const begun = performance.now();
   const table = buildRoutingTable(snapshotOf(Object.fromEntries(servers)));
+  followed.follow(undefined);
   followed.follow(table);
+  const isTried = !followed.health.areToBeTried();
   for (let turn = 0; turn < 20; turn++) await settle();
-  followed.stop();
-  context.mock.timers.reset();
-  const asked = new Set(transport.sent.map(({ destination: { id, origin } }) => `${id} at ${origin}`));
-  return { begun, followed, asked, changes, originOf: (id: string) => table.server(id)?.origin };
+  const pass = async (milliseconds: number) => {
+    for (const end = passed + milliseconds; passed < end; ) {
+      passed += 250;
+      context.mock.timers.tick(250);
+      for (let turn = 0; turn < 4; turn++) await settle();
+    }
+  };
+  const stop = () => {
+    followed.stop();
+    context.mock.timers.reset();
+    clock.mock.restore();
+  };
+  const asked = () => new Set(transport.sent.map(({ destination: { id, origin } }) => `${id} at ${origin}`));
+  const seen = () => changes;
+  return {
+    begun,
+    followed,
+    asked,
+    seen,
+    isTried,
+    pass,
+    stop,
+    originOf: (id: string) => table.server(id)?.origin,
+  };
 }
 
 async function confirmation(...given: Parameters<typeof askedServers>) {
-  const { begun, followed } = await askedServers(...given);
+  const { begun, followed, stop } = await askedServers(...given);
   const confirmedAt = followed.confirmedAt();
+  stop();
   return confirmedAt === undefined ? 'not confirmed' : confirmedAt >= begun ? 'confirmed' : 'too early';
 }
 
@@ -139,7 +164,8 @@ test('a silent server that whoever reads the cluster cannot reach either is not 
 });
 
 test('a server that comes back under another ID was confirmed last by the one at its address, and no other by it', async (context) => {
-  const { followed, originOf } = await askedServers(context, { a: 'responds' });
+  const { followed, originOf, stop } = await askedServers(context, { a: 'responds' });
+  stop();
   const origin = originOf('a');
   assert.ok(origin);
   assert.ok(followed.serverConfirmedAt('a', undefined) !== undefined);
@@ -151,27 +177,63 @@ test('a server that comes back under another ID was confirmed last by the one at
 const departedAt = '2026-11-29T12:00:00Z';
 
 test('a server that has departed is asked where it was, and whoever reads the cluster is told that it is back', async (context) => {
-  const { asked, changes } = await askedServers(
+  const { asked, seen, stop } = await askedServers(
     context,
     { a: 'responds', b: 'responds' },
     { b: { departedAt } },
   );
-  assert.deepEqual([...asked].toSorted(), ['a at https://10.0.0.1:6443', 'b at https://10.0.0.2:6443']);
-  assert.equal(changes, 1);
+  stop();
+  assert.deepEqual([...asked()].toSorted(), ['a at https://10.0.0.1:6443', 'b at https://10.0.0.2:6443']);
+  assert.equal(seen(), 1);
 });
 
 test('a server that has departed and is silent is waited for by nobody', async (context) => {
-  const { followed } = await askedServers(context, { a: 'responds', b: 'is silent' }, { b: { departedAt } });
+  const { followed, stop } = await askedServers(
+    context,
+    { a: 'responds', b: 'is silent' },
+    { b: { departedAt } },
+  );
+  stop();
   assert.ok(followed.confirmedAt() !== undefined);
   assert.equal(followed.health.areToBeTried(), false);
 });
 
 test('where another server has taken its address nobody asks for the one that has departed', async (context) => {
   const address = '10.0.0.1:6443';
-  const { asked } = await askedServers(
+  const { asked, stop } = await askedServers(
     context,
     { a: 'responds', b: 'responds' },
     { b: { departedAt, address } },
   );
-  assert.deepEqual([...asked], ['a at https://10.0.0.1:6443']);
+  stop();
+  assert.deepEqual([...asked()], ['a at https://10.0.0.1:6443']);
+});
+
+test('what the first snapshot of a process says of a server holds once a probe has verified it', async (context) => {
+  const { isTried, followed, stop } = await askedServers(context, { a: 'responds' });
+  stop();
+  assert.deepEqual([isTried, followed.health.areToBeTried()], [false, false]);
+});
+
+test('a server that falls silent is told of, for as long as the snapshot may not know better; who is cut off from all is told of all', async (context) => {
+  const late = async (
+    silent: readonly string[],
+    passed: number,
+    more: Parameters<typeof askedServers>[2] = {},
+  ) => {
+    const behaves: Parameters<typeof askedServers>[1] = { a: 'responds', b: 'responds' };
+    const { followed, pass, stop } = await askedServers(context, behaves, more);
+    for (const id of silent) behaves[id] = 'is silent';
+    await pass(passed);
+    const unconfirmed = followed.unconfirmed(6_000);
+    stop();
+    return unconfirmed && [[...unconfirmed.silent], [...unconfirmed.mayDiffer]];
+  };
+  const stale = { b: { stale: true } };
+  assert.deepEqual(await late(['b'], 5_000), undefined);
+  assert.deepEqual(await late(['b'], 7_000), [['b'], ['b']]);
+  assert.deepEqual(await late(['b'], 61_000), [['b'], []], 'whoever reads the cluster has told by then');
+  assert.deepEqual(await late(['b'], 7_000, stale), [['b'], []], 'nor can that one reach it');
+  const all = ['a', 'b'];
+  assert.deepEqual(await late(all, 61_000, stale), [all, all]);
 });

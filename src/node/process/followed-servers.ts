@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { UnconfirmedServers } from '../../proxy/options.ts';
 import type { OutboundOptions } from '../../proxy/outbound.ts';
 import { createProbe, isAsTheSnapshotSays, type ProbeOptions, type ServerWord } from '../../proxy/probe.ts';
 import { peerDestination } from '../../proxy/server-choice.ts';
@@ -24,6 +25,9 @@ interface FollowedServersOptions extends OutboundOptions, Pick<ProbeOptions, 'tr
   readonly onChanged: () => void;
 }
 
+/** Milliseconds after which the snapshot's word on a silent server is enough. */
+const toldWithin = 60_000;
+
 /** Milliseconds between two looks whether this process stood still, and whether a server is silent. */
 const lookEvery = 250;
 
@@ -32,8 +36,10 @@ export function followServers(options: FollowedServersOptions) {
   const health = new ServerHealth(config);
   /** When a server was asked that said, or showed, that no other process than the known one is ready, by `performance.now`. */
   const confirmedAt = new Map<string, number>();
+  /** The same of those that the snapshot had then. */
+  const provenAt = new Map<string, number>();
   /** The same by origin: a server may come back under another ID, as those before 1.28 do. Those of the table in use alone. */
-  let confirmedByOrigin = new Map<string, number>();
+  let provenByOrigin = new Map<string, number>();
   const refused = new Set<string>();
   const { probe: ask, responds } = createProbe({
     ...options,
@@ -57,6 +63,15 @@ export function followServers(options: FollowedServersOptions) {
   });
   const hasDeparted = (id: string): boolean => current?.server(id)?.departed === true;
   const silent = new Set<string>();
+  /**
+   * Of a server that has departed, or that neither this router nor who reads the cluster can reach, and whose Lease no other
+   * process holds, nobody says more.
+   */
+  const isOutOfReach = (id: string): boolean => {
+    if (!silent.has(id)) return false;
+    const server = current?.snapshot.servers.find((each) => each.id === id);
+    return server?.unread !== true && (server?.stale === true || hasDeparted(id));
+  };
   const probe = async (destination: Destination, signal: AbortSignal): Promise<ProbeOutcome> => {
     const { id, origin } = destination;
     const askedAt = performance.now();
@@ -67,7 +82,11 @@ export function followServers(options: FollowedServersOptions) {
     if (outcome === 'unreachable' && !refused.has(id)) silent.add(id);
     else if (outcome !== 'changed') {
       confirmedAt.set(id, askedAt);
-      confirmedByOrigin.set(origin, askedAt);
+      // Of one that the snapshot does not have it is not said what it is.
+      if (current?.server(id) !== undefined) {
+        provenAt.set(id, askedAt);
+        provenByOrigin.set(origin, askedAt);
+      }
     }
     return outcome;
   };
@@ -81,7 +100,8 @@ export function followServers(options: FollowedServersOptions) {
   });
   let destinations: ReadonlyMap<string, Destination> = new Map();
   let current: RoutingTable | undefined;
-  let isStored = true;
+  /** What is known of servers is of an earlier run, or of who reads the cluster, from before this process was started. */
+  let isOfBefore = true;
   const words = new Map<string, ServerWord>();
   health.observe({
     changed({ id, to, cause }) {
@@ -95,7 +115,8 @@ export function followServers(options: FollowedServersOptions) {
     },
     stoodStill(milliseconds) {
       confirmedAt.clear();
-      confirmedByOrigin.clear();
+      provenAt.clear();
+      provenByOrigin.clear();
       const text = 'This process stood still: every API server is asked what it is before it gets requests';
       logger.warn({ milliseconds: Math.round(milliseconds) }, text);
     },
@@ -113,14 +134,14 @@ export function followServers(options: FollowedServersOptions) {
   /** @param before as the table of before had it */
   const readBy = (server: SnapshotServer, before: SnapshotServer | undefined): void => {
     const { id, unread = false, version, emulates } = server;
-    if (unread && before?.unread !== true && !isStored) {
+    if (unread && before?.unread !== true && !isOfBefore) {
       endOlderConnections(id);
       health.changedHands(id);
     }
     // What it says of itself goes first, where this router may ask it.
     if (unread || before === undefined || words.has(id)) return;
     const isOfAnotherVersion = version !== before.version || emulates !== before.emulates;
-    if (isOfAnotherVersion && !isStored && health.is(id, isInUse)) {
+    if (isOfAnotherVersion && !isOfBefore && health.is(id, isInUse)) {
       endOlderConnections(id);
       health.readAsAnother(id);
     } else if (before.unread === true) health.read(id);
@@ -137,33 +158,43 @@ export function followServers(options: FollowedServersOptions) {
   }, lookEvery).unref();
   return {
     health,
-    /** Tables that are followed from now on are not of an earlier run. */
-    restored(): void {
-      isStored = false;
-    },
     /** By `steadyNow`. */
     serverConfirmedAt(id: string, origin: string | undefined): number | undefined {
-      const askedAt =
-        confirmedAt.get(id) ?? (origin === undefined ? undefined : confirmedByOrigin.get(origin));
+      const askedAt = provenAt.get(id) ?? (origin === undefined ? undefined : provenByOrigin.get(origin));
       return askedAt && performance.timeOrigin + askedAt;
     },
-    /** Of a server that has departed, or that neither this router nor who reads the cluster can reach, and whose Lease no other process holds, nobody says more. */
     confirmedAt(): number | undefined {
-      const isLost = (id: string) => {
-        const server = current?.snapshot.servers.find((each) => each.id === id);
-        return silent.has(id) && server?.unread !== true && (server?.stale === true || hasDeparted(id));
-      };
-      const asked = [...destinations.keys()].filter((id) => !isLost(id)).map((id) => confirmedAt.get(id));
-      return asked.includes(undefined) ? undefined : Math.min(...asked.filter((at) => at !== undefined));
+      const asked = [...destinations.keys()]
+        .filter((id) => !isOutOfReach(id))
+        .map((id) => confirmedAt.get(id));
+      if (asked.length === 0 || asked.includes(undefined)) return undefined;
+      return Math.min(...asked.filter((at) => at !== undefined));
+    },
+    unconfirmed(within: number): UnconfirmedServers | undefined {
+      const now = performance.now();
+      const ageOf = (id: string) => now - (confirmedAt.get(id) ?? now);
+      let heard = 0;
+      for (const id of destinations.keys()) if (confirmedAt.has(id) && ageOf(id) <= within) heard++;
+      // Nearly always: nothing is made on the request path, then.
+      if (heard === destinations.size) return undefined;
+      const silent = new Set([...destinations.keys()].filter((id) => ageOf(id) > within));
+      if (silent.size === 0) return undefined;
+      monitor.hurry();
+      // Who is cut off from all of them knows nothing. Else who reads the cluster has told meanwhile what one is, or that
+      // nobody reaches it.
+      const isTold = (id: string) => isOutOfReach(id) || ageOf(id) > toldWithin;
+      return { silent, mayDiffer: heard === 0 ? silent : new Set([...silent].filter((id) => !isTold(id))) };
     },
     follow(table: RoutingTable | undefined): void {
       const before = current;
       current = table;
       const followed = [...(local === undefined ? [] : [local]), ...peersIn(table, local?.id)];
       destinations = new Map(followed.map((destination) => [destination.id, destination]));
-      monitor.follow(followed, (id) => isStored && table !== undefined && !hasDeparted(id));
+      // The local one has been asked already, and there was nothing to compare its word with.
+      if (isOfBefore && table !== undefined) monitor.follow([]);
+      monitor.follow(followed, (id) => isOfBefore && table !== undefined && !hasDeparted(id));
       const origins = new Set(followed.map(({ origin }) => origin));
-      confirmedByOrigin = new Map([...confirmedByOrigin].filter(([origin]) => origins.has(origin)));
+      provenByOrigin = new Map([...provenByOrigin].filter(([origin]) => origins.has(origin)));
       if (isUrgent() && before?.comparison === undefined) monitor.hurry();
       const last = new Map(before?.snapshot.servers.map((server) => [server.id, server]));
       for (const server of table?.snapshot.servers ?? []) readBy(server, last.get(server.id));
@@ -172,9 +203,12 @@ export function followServers(options: FollowedServersOptions) {
         words.delete(id);
         health.read(id);
       }
+      if (table !== undefined) isOfBefore = false;
     },
-    /** A response of the server at this origin broke off, or it sent GOAWAY: it is probed at once. */
+    /** A response of the server at this origin broke off: it is probed at once. */
     brokenOff: (origin: string) => forEachAt(origin, (id) => health.notResponded(id)),
+    /** It sent GOAWAY: it is probed at once, and requests wait for that. */
+    goneAway: (origin: string) => forEachAt(origin, (id) => health.goneAway(id)),
     /** It closed a connection without GOAWAY, or sends nothing on it any more: it gets no requests until its /readyz reports ready. */
     connectionLost: (origin: string) => forEachAt(origin, (id) => health.connectionLost(id)),
     stop(): void {

@@ -17,6 +17,7 @@ import { joinHostPort } from '../../snapshot/addresses/addresses.ts';
 import { OwnSnapshotReceiver } from '../../snapshot/receiving/own-receiver.ts';
 import { type PushResult, SnapshotReceiver } from '../../snapshot/receiving/receiver.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
+import { countsAfter, versionSettlesFor } from '../../snapshot/routing-table/version-instants.ts';
 import type { SyncObserver } from '../../sync/sync-server.ts';
 import {
   assertionAuthenticator,
@@ -176,6 +177,7 @@ async function start(
     addressPolicy,
     openPool: edge.openPool,
     onBrokenOff: (origin) => servers?.brokenOff(origin),
+    onGoAway: (origin) => servers?.goneAway(origin),
     onConnectionLost: (origin) => servers?.connectionLost(origin),
   });
   opened.push(() => transport.close());
@@ -250,10 +252,11 @@ async function start(
     const now = steadyNow();
     const coming = comingPreference(table, preferredVersion, now);
     if (coming === undefined) return;
-    // Watches end before the version changes. Else they show objects without the new fields for a while, and a client that
-    // writes such an object removes the fields. `Router.settled` opens them again at the new version.
+    // Watches end before another router may write to the new version. Else they show objects without the new fields for a
+    // while, and a client that writes such an object removes the fields. `Router.settled` opens them again at the new version.
+    const watchesEndBy = coming.waitFrom + versionSettlesFor;
     waitTimer = setTimeout(
-      () => traffic.openStreams.endMisplaced({ over: Math.max(0, coming.at - steadyNow()) }),
+      () => traffic.openStreams.endMisplaced({ over: Math.max(0, watchesEndBy - steadyNow()) }),
       Math.max(0, coming.waitFrom - now) + timerSlack,
     ).unref();
     preferenceTimer = setTimeout(() => {
@@ -281,6 +284,9 @@ async function start(
   });
   // A snapshot that is taken while the router ends would have its servers probed for ever.
   opened.push(endListening);
+  const startedAt = performance.now();
+  const isAwaited = () =>
+    receiver.current() === undefined && performance.now() - startedAt < countsAfter + versionSettlesFor;
   const retryBudget = new RetryBudget();
   const assertions = assertionAuthenticator(localServerId, () => credentials.current.assertionKeys, logger);
   const routerOptions = resolveOptions({
@@ -296,7 +302,13 @@ async function start(
     load,
     health: servers?.health,
     // It is told of each change, but not whether it is told in time: the servers themselves say so.
-    routingTable: servers ? Object.assign(receiver, { confirmedAt: servers.confirmedAt }) : receiver,
+    routingTable: servers
+      ? Object.assign(receiver, {
+          confirmedAt: servers.confirmedAt,
+          unconfirmed: servers.unconfirmed,
+          isAwaited,
+        })
+      : receiver,
     credentialFiles: credentialWatch,
     embeddedSync: embeddedSync?.status,
     // Under the ID that the sync job knows the server by.
@@ -340,7 +352,6 @@ async function start(
     logger,
   });
   await receiver.restore();
-  servers?.restored();
   // The local server is known from the start.
   if (receiver.current() === undefined) servers?.follow(undefined);
   const endpoints = adminEndpoints(routerOptions);

@@ -14,7 +14,7 @@ interface Queued {
 }
 
 interface PoolEvents {
-  readonly onBrokenOff?: ((origin: string) => void) | undefined;
+  readonly onGoAway?: ((origin: string) => void) | undefined;
   readonly onConnectionLost?: ((origin: string) => void) | undefined;
 }
 
@@ -118,7 +118,7 @@ class ModelledPool implements DestinationPool {
       onGoAway: () => {
         isOrderly = true;
         if (this.#connection === connection) this.#connection = undefined;
-        this.#events.onBrokenOff?.(origin);
+        this.#events.onGoAway?.(origin);
         if (connection.calls === 0) this.#closeOne(connection);
       },
       onBroken: () => {
