@@ -33,7 +33,7 @@ const occasions: readonly Occasion[] = [
   {
     name: 'and the first request',
     sources: ['src/edge/worker/worker-app.ts'],
-    limits: { bytes: 133_000, gzippedBytes: 49_500 },
+    limits: { bytes: 134_000, gzippedBytes: 49_900 },
   },
   {
     name: 'and its key, where it signs assertions',

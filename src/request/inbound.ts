@@ -169,7 +169,7 @@ export type DropReason =
   | 'Overloaded'
   /** The only server that could respond was lost and is not ready yet, or a write waits for one of its version (503). */
   | 'ServerNotReady'
-  /** A write depends on which version it meets, and the last word of the API servers is too old to say which (503). */
+  /** A write depends on which version it meets, or may by now, and the last word of the API servers is too old to say which (503). */
   | 'VersionNotConfirmed'
   /** It took longer than `--request-timeout` (503 for a read, 504 for a write, or a reset when the response had begun). */
   | 'RequestTimeout';

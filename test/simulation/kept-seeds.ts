@@ -39,6 +39,14 @@ export const keptSeeds = [
     seed: 197,
     was: 'a server went back when all were of the next version, and counted at once, by a change from before',
   },
+  {
+    seed: 381,
+    was: 'a server that changed twice before the first change counted responded at its last version once the one in between did',
+  },
+  {
+    seed: 348,
+    was: 'the same, where a router that was restarted did not know whether that had counted for others',
+  },
   { seed: 247, was: 'a second try went to the next process of a server, without a probe of that' },
   { seed: 20, was: 'a router that had been cut off in a cluster of one version wrote by what it knew' },
   { seed: 109, was: 'a router took the process behind a server that had been silent for the one before' },

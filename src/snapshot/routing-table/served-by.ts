@@ -170,12 +170,13 @@ function versionsBefore(
   };
   const undone = new Map<number, VersionComparison['before'][number]>();
   const lastFirst = changes.toSorted((one, other) => other.until - one.until);
-  for (const { from, to, until, waitFrom } of lastFirst) {
+  for (const { from, to, until, waitFrom, isUnsure } of lastFirst) {
     add(to, -1);
     add(from, 1);
     const versions = minorVersionsOf(counting);
     const earliest = Math.min(waitFrom, undone.get(until)?.waitFrom ?? waitFrom);
-    const step = { ...(versions ?? now), isKnown: versions !== undefined, until, waitFrom: earliest };
+    const isKnown = versions !== undefined && isUnsure !== true && undone.get(until)?.isKnown !== false;
+    const step = { ...(versions ?? now), isKnown, until, waitFrom: earliest };
     undone.set(until, Object.freeze(step));
   }
   return [...undone.values()].reverse();

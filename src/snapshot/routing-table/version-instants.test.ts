@@ -60,20 +60,41 @@ test('one that lies behind counts at once', () => {
   assert.equal(processAt(500).take(-20, -22)[0]?.[0], 500);
 });
 
-test('two changes of one server that count at the same instant stay two', () => {
-  const versionChanges = [
-    { ...change, at: text(9) },
-    { server: 'b', from: '1.36', to: '1.37', at: text(9) },
-  ];
-  const snapshot = snapshotOf({ a: ['v1/pods'], b: ['v1/pods'] }, { createdAt: text(0), versionChanges });
-  const instants = new VersionInstants({ steadyClock: () => 500_000 });
+test('two changes of one server that are written at the same instant stay two', () => {
+  const first = { ...change, at: text(9) };
+  const second = { server: 'b', from: '1.36', to: '1.37', at: text(9) };
+  let now = 500_000;
+  const instants = new VersionInstants({ steadyClock: () => now });
+  const take = (...versionChanges: { server: string; from: string; to: string; at: string }[]) =>
+    instants
+      .of(snapshotOf({ a: ['v1/pods'], b: ['v1/pods'] }, { createdAt: text(0), versionChanges }))
+      .map(({ from, to }) => [from, to]);
+  take(first);
+  now += 20_000;
   for (let time = 0; time < 2; time++) {
-    assert.deepEqual(
-      instants.of(snapshot).map(({ from, to }) => [from, to]),
-      [
-        ['1.35', '1.36'],
-        ['1.36', '1.37'],
-      ],
-    );
+    assert.deepEqual(take(first, second), [
+      ['1.35', '1.36'],
+      ['1.36', '1.37'],
+    ]);
   }
+});
+
+test('a version that its server had left before it counted is passed over; where it may have counted for others, all waits', () => {
+  const second = { server: 'b', from: '1.36', to: '1.37' };
+  /** @param waitFrom, readyAt seconds: when others may have counted the first one, and its server became ready as the next */
+  const changesOf = (waitFrom: number, readyAt: number, to = second.to) => {
+    const instants = new VersionInstants({ steadyClock: () => 500_000 });
+    const versionChanges = [
+      { ...change, at: text(9), waitFrom: text(waitFrom) },
+      { ...second, to, at: text(readyAt + 10), waitFrom: text(readyAt + 8) },
+    ];
+    const snapshot = snapshotOf({ a: ['v1/pods'], b: ['v1/pods'] }, { createdAt: text(0), versionChanges });
+    return instants
+      .of(snapshot)
+      .map((each) => [each.from, each.to, each.until / 1_000, each.waitFrom / 1_000, each.isUnsure === true]);
+  };
+  assert.deepEqual(changesOf(7, 0), [['1.35', '1.37', 510, 508, false]]);
+  assert.deepEqual(changesOf(7, 0, '1.35'), [], 'it is what it was');
+  assert.deepEqual(changesOf(-4, -1), [['1.35', '1.37', 509, 496, true]]);
+  assert.deepEqual(changesOf(-4, -1, '1.35'), [['1.35', '1.35', 509, 496, true]]);
 });
