@@ -168,12 +168,12 @@ test('a watch that is to be opened in its turn waits for the next change as well
   const transport = recordingTransport();
   const at = (milliseconds: number) => new Date(start + milliseconds).toISOString();
   const snapshot = snapshotOf(
-    { local: server('1.35'), b: server('1.37'), c: server('1.35') },
+    { local: server('1.35'), b: server('1.36'), c: server('1.37') },
     {
       createdAt: at(0),
       versionChanges: [
         { server: 'b', from: '1.35', to: '1.36', at: at(3_000) },
-        { server: 'b', from: '1.36', to: '1.37', at: at(7_000) },
+        { server: 'c', from: '1.35', to: '1.37', at: at(7_000) },
       ],
     },
   );

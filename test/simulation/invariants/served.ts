@@ -37,7 +37,8 @@ function isOfOneAway({ servers, run }: World, key: string): boolean {
       server.state !== 'ready' &&
       server.downSince > 0 &&
       run.now - server.downSince < graceAtLeast &&
-      server.serves(key),
+      server.serves(key) &&
+      server.hadServedFor(key) >= knownWithin,
   );
 }
 

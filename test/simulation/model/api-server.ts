@@ -62,6 +62,8 @@ export class ApiServer implements Listener {
   /** Among the endpoints of the Service `kubernetes`. */
   isListed = false;
   #process = 0;
+  #establishedAt = 0;
+  #wasReadySince = 0;
   /** The process that a power failure has ended. */
   #lost: Machine | undefined;
   #cache: WatchCache | undefined;
@@ -110,7 +112,15 @@ export class ApiServer implements Listener {
 
   /** Of a CustomResourceDefinition that was created. */
   establish(): void {
-    if (this.world.hasDefinition) this.#hasWidgets(true);
+    if (!this.world.hasDefinition) return;
+    if (!this.servesWidgets) this.#establishedAt = this.world.run.now;
+    this.#hasWidgets(true);
+  }
+
+  /** Virtual time for which its last process had served it, before that was not ready any more. */
+  hadServedFor(key: string): number {
+    const since = key === resourceKey(widgets) ? this.#establishedAt : Number.NEGATIVE_INFINITY;
+    return this.downSince - Math.max(since, this.#wasReadySince);
   }
 
   #hasWidgets(has: boolean): void {
@@ -193,6 +203,7 @@ export class ApiServer implements Listener {
   #unready(state: 'ending' | 'down'): void {
     const wasReady = this.state === 'ready';
     this.state = state;
+    if (wasReady) this.#wasReadySince = this.readySince;
     this.readySince = Number.POSITIVE_INFINITY;
     this.downSince = this.world.run.now;
     if (wasReady) this.world.changed('unready', this);

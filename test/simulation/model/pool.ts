@@ -110,7 +110,8 @@ class ModelledPool implements DestinationPool {
     const { origin } = this.#destination;
     const listener = network.at(origin);
     this.#isDialling = false;
-    if (listener === undefined || this.#isClosed) return;
+    // A pool that is closed gives out what waits in it.
+    if (listener === undefined || (this.#isClosed && this.#queue.length === 0)) return;
     let isOrderly = false;
     const connection: Connection = new Connection(network, listener, server, {
       client: this.#machine,
@@ -127,7 +128,7 @@ class ModelledPool implements DestinationPool {
         if (!isOrderly) this.#events.onConnectionLost?.(origin);
       },
     });
-    this.#connection = connection;
+    if (!this.#isClosed) this.#connection = connection;
     this.#open.add(connection);
     const waiting = this.#queue;
     this.#queue = [];

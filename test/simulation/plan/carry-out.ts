@@ -54,7 +54,7 @@ function happen(event: PlanEvent, world: World): void {
       return;
     case 'pause': {
       const machine = world.machineOf(event.node);
-      if (machine !== undefined) machine.pausedUntil = run.now + event.lasts;
+      if (machine !== undefined) machine.pausedUntil = Math.max(machine.pausedUntil, run.now + event.lasts);
       disturb([event.node, '*'], event.lasts, world);
       return;
     }
