@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
-import { chmod, readFile, writeFile } from 'node:fs/promises';
+import { chmod, cp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { request } from 'undici';
+import { createDemoCertificates } from '../demo/certificates.ts';
 import type { ExampleApiServer, RequestRecord } from '../demo/example-api-server/index.ts';
 import type { EmbeddedCluster } from '../scripts/measure/embedded-cluster.ts';
 import { syncCatalogue } from '../src/node/metrics/catalogue.ts';
@@ -341,4 +342,43 @@ test('another kubeconfig under the same name is taken on SIGHUP, and one that is
   await eventuallyReturns(client.status, ({ warnings }) => warnings.length === 0);
   router.signal('SIGTERM');
   assert.equal(await router.ended, 0);
+});
+
+test('authorities, certificates and keys that are replaced while a router runs reach its reader, its watches and its clients', async (context) => {
+  const cluster = await syncCluster(context);
+  const a = await cluster.startServer({ version: '1.26', name: 'cp-a' });
+  const router = await startRouterProcess(context, cluster, a, await readingBy(cluster, a));
+  const origin = `https://127.0.0.1:${router.port}`;
+  const before = askRouter(context, origin, cluster);
+  await eventuallyReturns(before.status, ({ servers }) => servers.length === 1);
+
+  // Of authorities that have nothing in common with those before, under the same names.
+  const folder = join(cluster.directory, 'next');
+  const next = await createDemoCertificates(folder);
+  await cp(folder, join(cluster.directory, 'pki'), { recursive: true });
+  await cluster.kubeconfig(a);
+  const read = (path: string) => readFile(path, 'utf8');
+  const certificateAuthorities = await read(next.clusterCa);
+  const renewed = {
+    tls: { cert: await read(next.apiServer.certificate), key: await read(next.apiServer.privateKey) },
+    clientCa: certificateAuthorities,
+    requestHeaderCa: await read(next.frontProxyCa),
+  };
+  await a.close();
+  await cluster.startServer({ version: '1.36', name: 'cp-a', port: a.port, ...renewed });
+  router.signal('SIGHUP');
+  const after = askRouter(context, origin, {
+    ...cluster,
+    credentials: { ...cluster.credentials, certificateAuthorities },
+  });
+  await eventuallyReturns(
+    after.explain.bind(undefined, flowSchemas),
+    ({ reason }) => reason === 'ServedLocally',
+  );
+  // By a watch, which was opened anew: a server that comes.
+  const b = await cluster.startServer({ version: '1.36', name: 'cp-b', ...renewed });
+  const { servers, warnings } = await eventuallyReturns(after.status, (status) =>
+    status.servers.some(({ id, stale }) => id === b.serverId && !stale),
+  );
+  assert.deepEqual([servers.map(({ stale }) => stale), warnings], [[false, false], []]);
 });
