@@ -68,7 +68,8 @@ test('every router reads for itself: none knows of another, and each knows a ser
   for (const { explain } of clients) {
     const told = await eventuallyReturns(
       () => explain(flowSchemas),
-      ({ candidates }) => candidates.length > 0,
+      // On a busy machine the local server may be late to respond: then another one is asked for its 404.
+      ({ reason }) => reason === 'ServedByPeer',
     );
     assert.deepEqual(
       told.candidates.map(({ id }) => id),
