@@ -4,7 +4,13 @@ import { createSecureServer, type Http2ServerRequest, type Http2ServerResponse }
 import type { Duplex } from 'node:stream';
 
 const [cert = '', key = ''] = process.argv.slice(2);
-const server = createSecureServer({ cert: readFileSync(cert), key: readFileSync(key), allowHTTP1: true });
+const server = createSecureServer({
+  cert: readFileSync(cert),
+  key: readFileSync(key),
+  allowHTTP1: true,
+  // Responses that nobody takes count in it, and kube-apiserver has no such limit.
+  maxSessionMemory: 4_096,
+});
 const discovery = JSON.stringify({
   kind: 'APIGroupDiscoveryList',
   apiVersion: 'apidiscovery.k8s.io/v2',
