@@ -28,7 +28,7 @@ const chains = ['test/security/certificate-chains.test.ts'];
 export const accountMutants: readonly Mutant[] = [
   ...inFile(
     'src/http2/sockets/held-bytes.ts',
-    ['src/http2/sockets/held-bytes.test.ts', ...session],
+    ['src/http2/sockets/held-bytes.test.ts', ...session, ...kernel],
     [
       never('what a connection held for its requests', '    this.add(-this.#requests);'),
       never('what a holding has at its end', '    this.set(0);'),

@@ -5,7 +5,7 @@ import type { TLSSocket } from 'node:tls';
 import { networkOf } from '../../http2/server/client-budgets.ts';
 import type { FailureLog } from '../../runtime/logger.ts';
 import type { ServerLimits } from '../exchange/serving-limits.ts';
-import { connectionBelow } from './request-handler.ts';
+import { connectionBelow } from './held-by-kernel.ts';
 
 /** Requests that may wait on one HTTP/1.1 connection; as many as concurrent HTTP/2 streams. */
 const maximumWaiting = 100;

@@ -6,7 +6,7 @@ import { headMemory } from '../../http2/fields/header-fields.ts';
 import type { Account, Holder, Holding } from '../../http2/sockets/held-bytes.ts';
 import { forgetHead } from '../exchange/http1-heads.ts';
 import type { UpgradeMemory } from '../upgrades/upgrade.ts';
-import type { HeldByKernel } from './held-by-kernel.ts';
+import { type HeldByKernel, resetConnection } from './held-by-kernel.ts';
 
 /**
  * Lines of heads that Node's parser keeps as long as the connection is open, each until a later head has a line at the
@@ -134,7 +134,7 @@ class Http1Connection implements Holder {
   }
 
   giveUp(): void {
-    this.#socket.destroy();
+    resetConnection(this.#socket);
   }
 
   begin(message: Http1Message, response: ServerResponse): Holding | HeadRefusal {
@@ -214,7 +214,7 @@ class Tunnel implements UpgradeMemory, Holder {
   }
 
   giveUp(): void {
-    this.#client.destroy();
+    resetConnection(this.#client);
   }
 
   headForgotten(): void {

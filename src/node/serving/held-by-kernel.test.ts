@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { describe, type TestContext, test } from 'node:test';
 import { connect, type TLSSocket } from 'node:tls';
 import { eventually } from '../../../test/support/eventually.ts';
@@ -76,5 +77,11 @@ describe('attack: a client that does not read a long response', () => {
     await eventually(() => received > before + mebibyte);
     assert.equal(reading.destroyed, false);
     assert.ok(reliefs.length < 4);
+    // A socket that is closed with a full queue has no inode, and keeps it.
+    const queueWithoutSocket = new RegExp(
+      `:${port.toString(16).padStart(4, '0')} \\S+ 0[45] 00[0-9A-F]*[1-9A-F]`,
+      'i',
+    );
+    assert.doesNotMatch(readFileSync('/proc/self/net/tcp', 'utf8'), queueWithoutSocket);
   });
 });

@@ -1,6 +1,7 @@
 import { createReadStream, fstatSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { TLSSocket } from 'node:tls';
 import type { Account, Holding } from '../../http2/sockets/held-bytes.ts';
 
 /** Milliseconds between two looks at the kernel's tables. */
@@ -40,6 +41,27 @@ async function readTables(): Promise<ReadonlyMap<number, number>> {
 /** Node keeps the handle on the socket; its types leave it out. */
 type HandledSocket = Socket & { readonly _handle?: { readonly fd?: number } | null };
 
+/** Node keeps it on the socket; its types leave it out. */
+type OverSocket = TLSSocket & { readonly _parent?: Socket | null };
+
+export function connectionBelow(socket: TLSSocket): Socket | undefined {
+  return (socket as OverSocket)._parent ?? undefined;
+}
+
+/**
+ * Ends a connection with a reset: closed in order, its send queue stays in the kernel until the client has taken it, for minutes
+ * with a client that reads nothing (tcp(7), tcp_orphan_retries).
+ */
+export function resetConnection(socket: Duplex): void {
+  const below = socket instanceof TLSSocket ? connectionBelow(socket) : undefined;
+  try {
+    below?.resetAndDestroy();
+  } catch {
+    // It has no handle any more, or never had one of TCP.
+  }
+  socket.destroy();
+}
+
 class Followed {
   readonly socket: HandledSocket;
   readonly #account: () => Account;
@@ -59,7 +81,7 @@ class Followed {
     this.#inode ??= this.#inodeOf();
     const queued = (this.#inode === undefined ? undefined : found.get(this.#inode)) ?? 0;
     const bytes = this.#passed === before && queued > uncounted ? queued : 0;
-    if (bytes > 0) this.#held ??= this.#account().still({ giveUp: () => void this.socket.destroy() });
+    if (bytes > 0) this.#held ??= this.#account().still({ giveUp: () => resetConnection(this.socket) });
     this.#held?.set(bytes);
   }
 

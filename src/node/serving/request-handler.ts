@@ -26,6 +26,7 @@ import {
 } from '../exchange/node-inbound.ts';
 import type { ResponseSink } from '../exchange/response-sink.ts';
 import type { HeadRefusal } from './held-by-http1.ts';
+import { connectionBelow } from './held-by-kernel.ts';
 import { Http1ResponseSink } from './http1-response-sink.ts';
 
 function explain(code: string): string {
@@ -78,13 +79,6 @@ export function respondToClientError(
   const response =
     code === 'HPE_HEADER_OVERFLOW' ? headTooLargeResponse() : statusResponse('BadRequest', explain(code));
   writeLastResponse(socket, response).catch(() => socket.destroy());
-}
-
-/** Node keeps it on the socket; its types leave it out. */
-type OverSocket = TLSSocket & { readonly _parent?: Socket | null };
-
-export function connectionBelow(socket: TLSSocket): Socket | undefined {
-  return (socket as OverSocket)._parent ?? undefined;
 }
 
 /** The response of Go's servers, and so of kube-apiserver (net/http, `conn.serve`). */

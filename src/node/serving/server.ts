@@ -13,7 +13,7 @@ import { isForTunnel, type UpgradeListener } from '../upgrades/upgrade.ts';
 import { OneAtATime, ServerConnections, turnedAwayLog } from './connections.ts';
 import { countHandshake } from './held-by-handshake.ts';
 import { HeldByHttp1 } from './held-by-http1.ts';
-import { HeldByKernel } from './held-by-kernel.ts';
+import { HeldByKernel, resetConnection } from './held-by-kernel.ts';
 import { routerHttp2Server } from './http2-server.ts';
 import { newHttpsServer, type ServerTlsOptions } from './https-server.ts';
 import {
@@ -132,7 +132,7 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
     const account = memory.account({
       name: identity ?? `address ${networkOf(socket.remoteAddress ?? '')}`,
       isVerified: identity !== undefined,
-      connection: { giveUp: () => void socket.destroy() },
+      connection: { giveUp: () => resetConnection(socket) },
       onRelief,
     });
     socket.once('close', () => account.close());
