@@ -37,7 +37,8 @@ describe('a status page full of hostile names', inChromium, () => {
       assert.equal(await page.locator('script').count(), 1);
       assert.equal(await page.locator('img, iframe, object, embed, base, [onerror], [onload]').count(), 0);
       const text = await page.evaluate<string>(
-        'document.body.textContent + [...document.querySelectorAll("input")].map(({ value }) => value)',
+        `document.body.textContent + [...document.querySelectorAll("input")].map(({ value }) => value)
+          + [...document.querySelectorAll("a.see")].map((link) => link.getAttribute("href"))`,
       );
       for (const field of sources.fields) assert.ok(text.includes(hostileText(field)), field);
     }

@@ -48,6 +48,7 @@ const roles: readonly Role[] = [
           '/openapi/v3',
           '/openapi/v3/*',
           '/version',
+          '/readyz',
           '/metrics',
         ],
         verbs: ['get'],
