@@ -186,7 +186,7 @@ test('attack: unfinished heads on many connections: the oldest is closed', async
   assert.deepEqual(reliefs, ['ended', 'refused']);
   assert.deepEqual(
     lines.map(({ level, message }) => [level, message.slice(0, 23)]),
-    [['warn', 'Too many bytes are held']],
+    [['warn', 'Too much memory is held']],
     'once in a while',
   );
 });

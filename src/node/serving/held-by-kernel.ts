@@ -1,4 +1,5 @@
-import { createReadStream, fstatSync } from 'node:fs';
+import { fstatSync } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { TLSSocket } from 'node:tls';
@@ -20,19 +21,34 @@ export function queuedBytes(table: string, into: Map<number, number>): void {
   }
 }
 
+/** Bytes of one read: the kernel gives a page at a time, whatever is asked for. */
+const pieceLength = 16 * 1024;
+
 /** In pieces: where the router shares the network of its node, there are tens of thousands of lines. */
+async function readTable(file: FileHandle, piece: Buffer, into: Map<number, number>): Promise<void> {
+  let rest = '';
+  for (;;) {
+    const { bytesRead } = await file.read(piece, 0, piece.length, null);
+    if (bytesRead === 0) return;
+    const text = rest + piece.toString('latin1', 0, bytesRead);
+    const end = text.lastIndexOf('\n') + 1;
+    queuedBytes(text.slice(0, end), into);
+    rest = text.slice(end);
+  }
+}
+
 async function readTables(): Promise<ReadonlyMap<number, number>> {
   const found = new Map<number, number>();
+  const piece = Buffer.allocUnsafe(pieceLength);
   for (const table of tables) {
-    let rest = '';
+    let file: FileHandle | undefined;
     try {
-      for await (const piece of createReadStream(table, 'latin1')) {
-        const end = (piece as string).lastIndexOf('\n') + 1;
-        queuedBytes(rest + (piece as string).slice(0, end), found);
-        rest = (end === 0 ? rest : '') + (piece as string).slice(end);
-      }
+      file = await open(table);
+      await readTable(file, piece, found);
     } catch {
       // No Linux, or no IPv6: what is not told is not counted.
+    } finally {
+      await file?.close();
     }
   }
   return found;
@@ -67,19 +83,31 @@ class Followed {
   readonly #account: () => Account;
   #inode: number | undefined;
   #held: Holding | undefined;
+  /** Bytes both ways, at the last look and when nothing was seen to wait. */
   #passed = 0;
+  #emptyAt = 0;
 
   constructor(socket: HandledSocket, account: () => Account) {
     this.socket = socket;
     this.#account = account;
   }
 
+  /** False: too little has passed since nothing waited. */
+  get mayHold(): boolean {
+    return this.#bytes() - this.#emptyAt > uncounted;
+  }
+
+  #bytes(): number {
+    return this.socket.bytesRead + this.socket.bytesWritten;
+  }
+
   /** What flows is not counted, as it is not cut for what is on its way. */
   look(found: ReadonlyMap<number, number>): void {
     const before = this.#passed;
-    this.#passed = this.socket.bytesRead + this.socket.bytesWritten;
+    this.#passed = this.#bytes();
     this.#inode ??= this.#inodeOf();
     const queued = (this.#inode === undefined ? undefined : found.get(this.#inode)) ?? 0;
+    if (queued === 0) this.#emptyAt = this.#passed;
     const bytes = this.#passed === before && queued > uncounted ? queued : 0;
     if (bytes > 0) this.#held ??= this.#account().still({ giveUp: () => resetConnection(this.socket) });
     this.#held?.set(bytes);
@@ -116,8 +144,11 @@ export class HeldByKernel {
   }
 
   async #look(): Promise<void> {
-    const found = await readTables();
-    for (const followed of this.#followed) followed.look(found);
+    // At rest nothing is read: the tables are long on a node with many connections.
+    if ([...this.#followed].some(({ mayHold }) => mayHold)) {
+      const found = await readTables();
+      for (const followed of this.#followed) followed.look(found);
+    }
     this.#timer = this.#followed.size === 0 ? undefined : setTimeout(() => this.#look(), lookEvery).unref();
   }
 }
