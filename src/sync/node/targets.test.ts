@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { getRequestListener } from '@hono/node-server';
@@ -118,6 +118,9 @@ test('writes plain JSON only on request, readable by its owner only, and leaves 
   assert.deepEqual(await fileTarget({ file, unsigned: true }).put(unsigned, signal), { kind: 'accepted' });
   assert.deepEqual(JSON.parse(await readFile(file, 'utf8')), JSON.parse(JSON.stringify(snapshot)));
   assert.equal((await stat(file)).mode & 0o777, 0o600);
+  // As a process leaves it that is killed while it writes.
+  await writeFile(join(folder, '.snapshot.json.0011.tmp'), '{');
+  assert.equal(await fileTarget({ file, unsigned: true }).held?.(signal), undefined);
   assert.deepEqual(await readdir(folder), ['snapshot.json']);
 });
 

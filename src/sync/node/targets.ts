@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import {
   failureText,
   type HttpsResponse,
@@ -9,7 +8,6 @@ import {
   statusOf,
 } from '../../node/destinations/https-client.ts';
 import { createFileSnapshotStore } from '../../node/files/file-snapshot-store.ts';
-import { replaceFile } from '../../node/files/write-whole-file.ts';
 import { ownPathsPrefix } from '../../request/own-path-target.ts';
 import { errorMessage } from '../../runtime/errors.ts';
 import type { Logger } from '../../runtime/logger.ts';
@@ -172,6 +170,8 @@ function resultOf({ status, text }: HttpsResponse): DeliveryResult {
   return { kind: 'refused', message };
 }
 
+const nothing = (): undefined => undefined;
+
 export interface FileTargetOptions {
   readonly file: string;
   /** Plain JSON instead of a JWS: to be read, and for `explain`. Default false. */
@@ -187,20 +187,22 @@ export function fileTarget({ file, unsigned = false }: FileTargetOptions): Snaps
   return {
     name: file,
     async put({ snapshot, sealed }: Delivery): Promise<DeliveryResult> {
-      if (!unsigned && sealed === undefined) {
+      const text = unsigned ? JSON.stringify(snapshot, null, 2) : sealed?.snapshot;
+      if (text === undefined) {
         return { kind: 'refused', message: 'there is no signing key: give one, or write the file unsigned' };
       }
       try {
-        if (unsigned || sealed === undefined) {
-          const text = `${JSON.stringify(snapshot, null, 2)}\n`;
-          await replaceFile(file, `${file}.${randomUUID()}.tmp`, text);
-        } else await store.save(sealed.snapshot);
+        await store.save(text);
         return { kind: 'accepted' };
       } catch (error) {
         return { kind: 'unreachable', message: errorMessage(error) };
       }
     },
-    held: async () => (unsigned ? undefined : store.load()),
+    async held() {
+      // Reading deletes what a killed writer has left, of an unsigned file too, which is no snapshot to start from.
+      const stored = store.load();
+      return unsigned ? stored.then(nothing, nothing) : stored;
+    },
   };
 }
 
