@@ -57,7 +57,7 @@ export interface OwnAppParts extends Omit<RouterStatusOptions, keyof AppOptions>
   readonly isShuttingDown?: () => boolean;
   /** What `metrics` and `metrics/slis` serve under `/.mixed-version-proxy/`. Default: there are no such paths. */
   readonly metrics?: MetricsSource | undefined;
-  /** What `debug/flags/v` shows and sets. Default: there is no such path. */
+  /** The level that `debug/flags/v` shows and sets. Default: there is no such path. */
   readonly logVerbosity?: LogVerbosity | undefined;
   /** Where peers should call this router: told to the sync job, which brings it to the others. Default: it says nothing. */
   readonly advertised?: (() => AdvertisedServer | undefined) | undefined;

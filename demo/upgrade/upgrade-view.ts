@@ -18,7 +18,7 @@ export interface UpgradeMoment extends CountsOfWays {
   readonly servers: readonly ShownServer[];
   /** What has happened, oldest first. */
   readonly events: readonly UpgradeEvent[];
-  /** What the rows mean is shown in place of `events`. */
+  /** True: the meaning of the rows is shown in place of `events`. */
   readonly isExplained: boolean;
   /** What will happen next, and when. */
   readonly next: string;

@@ -24,7 +24,7 @@ const seed = '1';
 
 type Outcome = 'noticed' | 'NOT NOTICED' | 'NOT PLANTED' | 'FAILS WITHOUT IT';
 
-/** What should notice faults, and may be asked for several of them. */
+/** Tests or a search that should notice faults; one may be asked for several of them. */
 interface Watch {
   readonly key: string;
   /** @returns in words how it was noticed; `undefined`: it was not */
@@ -67,7 +67,7 @@ function searching({ target, runs }: SearchedFault): Watch {
 
 const failing = new Map<string, boolean>();
 
-/** What fails by itself notices nothing. */
+/** A test that fails without the fault notices nothing. */
 function failsWithout({ key, notices }: Watch, tree: string): boolean {
   const known = failing.get(key) ?? notices(tree) !== undefined;
   failing.set(key, known);

@@ -8,7 +8,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 const wanted = readFileSync(join(import.meta.dirname, 'package-lock.json'), 'utf8');
-/** What was installed to its end: the lock file of then. */
+/** The lock file of the last installation that came to its end. */
 const record = join(import.meta.dirname, 'node_modules', '.installed-lock.json');
 
 if (!existsSync(record) || readFileSync(record, 'utf8') !== wanted) {

@@ -125,7 +125,7 @@ export function createDecider(settings: RouterSettings) {
       if (!enabled || before.reason === 'AlreadyRerouted') return false;
       const table = tableOfKnownServers(settings);
       const wait = untilSettled({ requestInfo, decision: before });
-      // What waits already is decided by what will be. The clock is looked at after that: not a moment too early.
+      // A request that waits is decided by the versions that count once it goes on. The clock is read after that: not too early.
       const now = steadyClock();
       const at = now + wait;
       const preferred = table && preferredMinor(table, preferredVersion, at);

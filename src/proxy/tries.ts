@@ -59,7 +59,7 @@ export async function askOthers(
       if (record !== undefined) record.again = next;
       return ownResponse(tries.response());
     }
-    // It may be another one than when the request was decided: then its client asks again.
+    // The server may be another process than when the request was decided: then the client asks again.
     const settled = health?.settled(next.destination.id);
     if (settled !== undefined) {
       await settled;
@@ -133,7 +133,7 @@ export class Tries {
     return { server, destination, otherVersion };
   }
 
-  /** Whether a server that was waited for is not the one any more that the request belongs to. */
+  /** True if the request does not belong any more to the server that it has waited for. */
   isOutdated({ server }: Next): boolean {
     const { decider, choice } = this.#asking;
     return choice.mayBeAsked(server) === 'not' || decider.isOutdated(this.#request);

@@ -58,7 +58,7 @@ test('what is missing of a lost server is worked out anew when its readiness is 
   health.probing('a');
   health.connectionLost('a');
   assert.deepEqual([...health.notKnown()], [['a', 'down']]);
-  // It began before the connection was lost once more, and says nothing of the process that comes.
+  // A probe that began before the connection was lost once more says nothing of the process that comes.
   health.probed('a', 'changed');
   assert.deepEqual([...health.notKnown()], [['a', health.whyNot('a')]]);
   assert.equal(health.whyNot('a'), 'readiness');

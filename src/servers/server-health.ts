@@ -185,7 +185,7 @@ export class ServerHealth {
     if (!isLast) this.#signal(id, 'silent');
   }
 
-  /** It says GOAWAY, as it does when it ends, and now and then otherwise (`--goaway-chance`). */
+  /** The server says GOAWAY, as it does when it ends, and now and then otherwise (`--goaway-chance`). */
   goneAway(id: string): void {
     if (!this.#probed.has(id)) return;
     this.#change(id, afterGoAway);

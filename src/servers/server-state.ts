@@ -229,7 +229,7 @@ export function afterLostConnection(state: ServerState, now: number, isRefused =
   return { ...state, lost, silentAt: isRefused ? undefined : state.silentAt };
 }
 
-/** It takes no more requests on a connection (GOAWAY). Behind the next one may be another process. */
+/** The server takes no more requests on a connection (GOAWAY). Behind the next one may be another process. */
 export function afterGoAway(state: ServerState, now: number): ServerState {
   return { ...state, suspectedAt: now, isVerified: undefined };
 }

@@ -24,7 +24,7 @@ describe('demo --upgrade', () => {
     assert.ok(!output.includes('\u001b'));
     const [, routers, oneVersion, any] = /wrong 404s +(\d+) +(\d+) +(\d+)/.exec(output) ?? [];
     assert.equal(routers, '0', output);
-    // What is new exists before the switch, and what goes after it.
+    // New objects exist before the switch; old ones go after it.
     for (const wrong of [oneVersion, any]) assert.notEqual(wrong, '0', output);
     // Not none: on a busy machine the snapshot of a server's new version may be late (docs/start/quick-start.md).
     const lost = /fields lost +(\d+) of [1-9]\d* +(\d+) of [1-9]\d* +(\d+) of [1-9]/.exec(output);

@@ -143,7 +143,7 @@ async function assertIsStartedAgain(
   const taken = connect(port, '127.0.0.1');
   await once(taken, 'connect');
   taken.destroy();
-  // What was under way has arrived by now.
+  // Bytes that were under way have arrived by now.
   const before = heard();
   await new Promise((resolve) => setTimeout(resolve, time));
   assert.equal(heard(), before);

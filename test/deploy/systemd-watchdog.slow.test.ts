@@ -158,7 +158,7 @@ async function startSystemd(context: TestContext) {
       try {
         return Number(inside('systemctl', 'show', '--value', '--property', name, `${unit}.service`));
       } catch {
-        // It is not up yet.
+        // The process is not up yet.
         return 0;
       }
     },

@@ -19,7 +19,7 @@ const host = /^(?:\[[\w:.%]*\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?$/;
 
 export interface Readings {
   readonly requests: StrictRequest[];
-  /** Whether a whole head follows them that must be refused. */
+  /** True: a whole head follows them that must be refused. */
   readonly isRefused: boolean;
 }
 

@@ -56,7 +56,7 @@ test('attack: pushes under the ID of the pinned key: one is read, counted for it
     attackers.push(raw);
   }
   await eventually(() => memoryForOthers.bytes - before > 4 * mebibyte);
-  // What waits is in the buffers of its own connection.
+  // Bytes that wait are in the buffers of their own connection.
   assert.ok(memoryForOthers.bytes - before < 6 * mebibyte);
   const known = await ask(router.port, { client: 'alice', method: 'PUT', path, body: `${header}AAAA.AAAA` });
   assert.match(known.body, /BadSignature/);

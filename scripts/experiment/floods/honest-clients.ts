@@ -8,7 +8,7 @@ export interface Credentials {
   readonly privateKey: string;
 }
 
-/** What became of the clients beside an attack. */
+/** Outcome of the clients beside an attack. */
 export interface HonestCounts {
   readonly tunnels: number;
   readonly tunnelsLost: number;

@@ -2,7 +2,7 @@ import { untrustedCertificateAdvice } from '../../node/destinations/tls-dialer.t
 import { errorCode, errorMessage } from '../../runtime/errors.ts';
 
 interface ConnectionSettings {
-  /** What is asked. */
+  /** The request itself. */
   readonly peer: 'router' | 'API server';
   /** The flags that name the CAs of servers. */
   readonly authorities: string;

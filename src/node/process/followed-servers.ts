@@ -100,7 +100,7 @@ export function followServers(options: FollowedServersOptions) {
   });
   let destinations: ReadonlyMap<string, Destination> = new Map();
   let current: RoutingTable | undefined;
-  /** What is known of servers is of an earlier run, or of who reads the cluster, from before this process was started. */
+  /** True: all knowledge of servers is from before this process was started, of an earlier run or of who reads the cluster. */
   let isOfBefore = true;
   const words = new Map<string, ServerWord>();
   health.observe({
@@ -138,7 +138,7 @@ export function followServers(options: FollowedServersOptions) {
       endOlderConnections(id);
       health.changedHands(id);
     }
-    // What it says of itself goes first, where this router may ask it.
+    // The word of a server on itself goes first, where this router may ask it.
     if (unread || before === undefined || words.has(id)) return;
     const isOfAnotherVersion = version !== before.version || emulates !== before.emulates;
     if (isOfAnotherVersion && !isOfBefore && health.is(id, isInUse)) {
@@ -207,7 +207,7 @@ export function followServers(options: FollowedServersOptions) {
     },
     /** A response of the server at this origin broke off: it is probed at once. */
     brokenOff: (origin: string) => forEachAt(origin, (id) => health.notResponded(id)),
-    /** It sent GOAWAY: it is probed at once, and requests wait for that. */
+    /** The server at this origin sent GOAWAY: a probe asks at once, and requests wait for that. */
     goneAway: (origin: string) => forEachAt(origin, (id) => health.goneAway(id)),
     /** It closed a connection without GOAWAY, or sends nothing on it any more: it gets no requests until its /readyz reports ready. */
     connectionLost: (origin: string) => forEachAt(origin, (id) => health.connectionLost(id)),

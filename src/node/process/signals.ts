@@ -55,7 +55,7 @@ export function keepWatchdog(environment: Readonly<Record<string, string | undef
   const start = (): ChildProcess => {
     // Loaded where it is needed: each command loads this file.
     const { spawn } = process.getBuiltinModule('node:child_process');
-    // What it cannot do is in the journal of the unit.
+    // Its errors are in the journal of the unit.
     const child = spawn('/bin/sh', ['-c', notifyEachLine], { stdio: ['pipe', 'ignore', 'inherit'] });
     const forget = (): void => {
       if (shell === child) shell = undefined;

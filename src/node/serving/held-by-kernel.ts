@@ -73,7 +73,7 @@ export function resetConnection(socket: Duplex): void {
   try {
     below?.resetAndDestroy();
   } catch {
-    // It has no handle any more, or never had one of TCP.
+    // The connection has no handle any more, or never had one of TCP.
   }
   socket.destroy();
 }
@@ -101,7 +101,7 @@ class Followed {
     return this.socket.bytesRead + this.socket.bytesWritten;
   }
 
-  /** What flows is not counted, as it is not cut for what is on its way. */
+  /** A queue that moves is not counted: its connection is not cut for bytes that are on their way. */
   look(found: ReadonlyMap<number, number>): void {
     const before = this.#passed;
     this.#passed = this.#bytes();

@@ -149,7 +149,7 @@ class PushedText {
     this.#held?.add(bytes);
   }
 
-  /** What is unread stays so. */
+  /** Bytes that are unread stay so. */
   end(): void {
     this.#isOver = true;
     this.#add(-this.#bytes);

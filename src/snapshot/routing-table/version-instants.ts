@@ -25,7 +25,7 @@ export interface TimedChange extends Pick<VersionChange, 'server' | 'from' | 'to
   readonly until: number;
   /** The change may count for another router from then on. */
   readonly waitFrom: number;
-  /** What others go by until then is not known: another version may have counted for them in between. */
+  /** True: the version that others go by until then is not known, another one may have counted for them in between. */
   readonly isUnsure?: boolean;
 }
 

@@ -64,7 +64,7 @@ function hostFetch(input: Request | string, init?: RequestInit): Promise<Respons
   return fetch(request, deno);
 }
 
-/** What would leave the host as something else than it came (src/README.md, "A host of your own"). */
+/** Requests that would leave the host as something else than they came (src/README.md, "A host of your own"). */
 function refusal({ headers }: Request): Response | undefined {
   if (headers.get('upgrade')?.toLowerCase() === 'websocket') {
     return statusResponse('BadRequest', 'this router cannot upgrade connections');

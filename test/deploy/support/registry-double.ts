@@ -10,7 +10,7 @@ const [program = '', ...args] = process.argv.slice(2);
 const { DOUBLE_LOG: log = '', REAL_PATH: path, TEST_ASSET_HELM: helm = 'helm' } = process.env;
 const command = registryCommandOf([program, ...args].join(' '));
 
-/** What follows a flag. */
+/** The value behind a flag. */
 const after = (flag: string): string => args[args.indexOf(flag) + 1] ?? '';
 
 /** Files that are handed over are there, and no glob is left that named none. */

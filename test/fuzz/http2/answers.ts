@@ -8,7 +8,7 @@ import { settings, windowUpdate } from './frames.ts';
 const noError = 0;
 const internalError = 2;
 
-/** What no answer may be (RFC 9113 section 8). */
+/** Answers that no server may give (RFC 9113 section 8). */
 const malformed: readonly Step[] = [
   {
     kind: 'head',
@@ -81,7 +81,7 @@ const malformedLater: readonly Step[] = [
   { kind: 'head', lines: [['X-Trailer', 'a']], ends: true },
 ];
 
-/** What a server does with one request, in this order, as far as it gets. */
+/** The steps of a server with one request, in this order, as far as it gets. */
 interface Answer {
   readonly interims: number;
   readonly status: number;
@@ -96,7 +96,7 @@ interface Answer {
   readonly resetCode: number;
   /** So many steps are left out in front of the last one. */
   readonly isCut: number;
-  /** What comes in place of its head, or behind one, and must not be taken. */
+  /** Frames in place of its head, or behind one, that must not be taken. */
   readonly fault: { readonly step: Step; readonly isLater: boolean } | null;
 }
 
@@ -108,12 +108,12 @@ type Step =
   | { readonly kind: 'reset'; readonly code: number }
   | { readonly kind: 'fault'; readonly step: Step };
 
-/** What a client must make of the answer to one request. */
+/** The outcome that a client must see of the answer to one request. */
 export interface Expected {
   head: readonly string[] | undefined;
   content: Buffer;
   end: 'none' | 'whole' | 'failed';
-  /** Whether the server has said that it has not processed the request (RFC 9113 section 8.7). */
+  /** True: the server has said that it has not processed the request (RFC 9113 section 8.7). */
   isRefused: boolean;
 }
 

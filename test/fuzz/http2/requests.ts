@@ -5,7 +5,7 @@ import { preface, settings, uint32, windowUpdate } from './frames.ts';
 import { headerLine } from './header-lines.ts';
 
 export interface Requests {
-  /** What a client writes, as a byte string. */
+  /** Bytes that a client writes, as a byte string. */
   readonly bytes: string;
   /** The heads that are in it, each name, value, name, value, …; `null` where it was changed at random. */
   readonly heads: readonly (readonly string[])[] | null;
@@ -37,7 +37,7 @@ interface Request {
   /** By how many bytes its Content-Length is wrong; `null`: it has none. */
   readonly lengthOff: number | null;
   readonly ends: 'whole' | 'with trailers' | 'with wrong trailers' | 'reset' | 'never';
-  /** What stands behind it and belongs to no request. */
+  /** Bytes that stand behind it and belong to no request. */
   readonly beside: keyof typeof besides;
 }
 
@@ -52,7 +52,7 @@ const besides = {
   ],
 } as const;
 
-/** What ends a connection, or makes its last request one that must not be taken. */
+/** Bytes that end a connection, or make its last request one that must not be taken. */
 interface Fault {
   /** Of the GOAWAY; `null`: the request alone is refused. */
   readonly code: number | null;
@@ -69,7 +69,7 @@ interface Fault {
 }
 
 const string = (...bytes: number[]): Buffer => Buffer.from([0x00, 0x01, 0x78, ...bytes]);
-/** What makes a head malformed, or its block one that cannot be decoded (RFC 9113 section 4.3). */
+/** Faults that make a head malformed, or its block one that cannot be decoded (RFC 9113 section 4.3). */
 const faults = {
   'index 0': [9, () => indexed(0)],
   'an index behind the table': [9, (writer: HpackWriter) => indexed(writer.end)],
@@ -197,7 +197,7 @@ const withPadding = (padding: number | null, ...parts: readonly Buffer[]): Buffe
 
 const lengthOf = ({ content }: Request): number => content.reduce((sum, each) => sum + each, 0);
 
-/** What Content-Length says, if it says anything. Of a head that may be too large besides it is right. */
+/** The value of Content-Length, if there is one. Of a head that may be too large besides it is right. */
 function saidLength(request: Request): number | undefined {
   const { lengthOff, lines } = request;
   if (lengthOff === null) return undefined;

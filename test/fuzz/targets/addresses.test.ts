@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { checkServerAddress, createAddressPolicy } from '../../../src/snapshot/addresses/address-policy.ts';
 import { fuzz } from '../fuzz-target.ts';
 
-/** What no API server has, by the clouds' own pages and the IANA registries; not read from the code that is tested. */
+/** Addresses that no API server has, by the clouds' own pages and the IANA registries; not read from the code that is tested. */
 const refusedBlocks = {
   never: [
     ...['169.254.169.254/32', '100.100.100.200/32', '168.63.129.16/32', '192.0.0.192/32', '0.0.0.0/8'],
@@ -14,7 +14,7 @@ const refusedBlocks = {
   linkLocal: ['169.254.0.0/16', 'fe80::/10'],
 } as const;
 const allBlocks = Object.values(refusedBlocks).flat();
-/** What an operator may allow, sensible or not. */
+/** Networks that an operator may allow, sensible or not. */
 const allowable = [
   ...['10.0.0.0/8', '0.0.0.0/0', '::/0', '127.0.0.0/8', '127.0.0.1/32', '::1/128', '0.0.0.0/1'],
   ...['169.254.10.0/24', '169.254.0.0/16', '169.254.169.254/32', '169.254.0.0/15', 'fe80::/64', 'fd00::/8'],

@@ -188,7 +188,7 @@ fuzz<Exchange>({
         return signClaims(claims({ iss, aud, ...times, jti, ...request }), speakers[signedBy] ?? stranger);
       }),
     );
-    /** What may not be believed again: the nonces of each issuer, with the time at which they may be forgotten. */
+    /** The nonces of each issuer, which may not be believed again, with the time at which they may be forgotten. */
     const used = new Set<string>();
     let latest = Number.NEGATIVE_INFINITY;
     for (const each of presented) {

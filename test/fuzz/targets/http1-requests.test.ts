@@ -116,7 +116,7 @@ const bodies = [
   ],
 ];
 
-/** What decides how long a request is and whose it is, in every combination. */
+/** The lines that decide how long a request is and whose it is, in every combination. */
 const framed = fc
   .record({
     method: fc.constantFrom('GET', 'POST', 'POST', 'PUT', 'DELETE', 'OPTIONS'),
@@ -160,7 +160,7 @@ const framed = fc
     return `${sized}\r\n\r\n${body}`;
   });
 
-/** What a request may get that must not be taken; of some the router says more closely what it does not do. */
+/** Responses to a request that must not be taken; of some the router says more closely what it does not do. */
 const refusals: ReadonlySet<number> = new Set([400, 417, 431, 501, 505]);
 
 interface Input {

@@ -15,7 +15,7 @@ import { mutated } from '../mutation.ts';
 interface Answers {
   /** What a server writes, as a byte string. */
   readonly bytes: string;
-  /** What must come of each request; left out where the bytes were changed at random. */
+  /** The outcome that each request must have; left out where the bytes were changed at random. */
   readonly expected?: readonly Expected[];
   /** Of the GOAWAY that the client must end the connection with. */
   readonly code?: number | null;

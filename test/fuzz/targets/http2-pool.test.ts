@@ -16,7 +16,7 @@ const { none, endHeaders, endStream } = frameFlag;
 const internalError = 2;
 const noError = 0;
 
-/** What a server does when the head of a request has come. */
+/** The ways of a server when the head of a request has come. */
 type Act =
   | 'answers'
   | 'answers in part'
@@ -31,7 +31,7 @@ type Act =
   | 'does nothing';
 
 interface Story {
-  /** What each request carries, and how many turns after the one before it is asked. */
+  /** The content of each request, and how many turns after the one before it is asked. */
   readonly requests: readonly { readonly body: 'none' | 'bytes' | 'kept'; readonly later: number }[];
   /** In the order in which heads come, whatever the connection. */
   readonly acts: readonly Act[];
@@ -141,7 +141,7 @@ class Connection {
     if (isDisowned) return;
     this.#open.set(stream, writing);
     const [act, delay] = this.#nextAct();
-    // What has been written has come by then.
+    // All that was written has come by then.
     after(delay + 2, () => this.#act(act, number, writing));
   }
 
@@ -297,7 +297,7 @@ fuzz<Story>({
           buffer.set(piece);
           callback(piece.length, buffer);
         });
-        // It stands for one of node:tls: no more is asked of it.
+        // This socket stands for one of node:tls: no more is asked of it.
         return Object.assign(near, { alpnProtocol: 'h2', bytesRead: 0 }) as unknown as TLSSocket;
       },
     });

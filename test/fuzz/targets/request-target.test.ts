@@ -77,7 +77,7 @@ fuzz<Input>({
     // Browsers' parsers encode some characters that Go's leaves alone.
     assert.equal(decodeURIComponent(url.pathname), info.path);
     assert.equal(decodeURIComponent(path), info.path, 'what is decided on is what is forwarded');
-    // What some parsers take for a slash, or for an end.
+    // Characters that some parsers take for a slash, or for an end.
     assert.doesNotMatch(info.path, /[\\\p{Cc}]/u);
     for (const segment of info.path.split('/')) assert.ok(segment !== '.' && segment !== '..', info.path);
     // What the query says never changes which resource it is.

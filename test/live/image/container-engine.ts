@@ -10,7 +10,7 @@ const execute = promisify(execFile);
 
 /** docker or podman, and how it builds the Dockerfile. */
 export interface ContainerEngine {
-  /** What a command of it prints. @throws with what it says when it fails */
+  /** The output of a command of it. @throws with what the command says when it fails */
   run(...args: readonly string[]): Promise<string>;
   readonly buildFlags: readonly string[];
   close(): Promise<void>;

@@ -128,7 +128,7 @@ const hosts = [
 /** What an installation may touch of a machine. */
 const touched = ['/etc/kubernetes', '/etc/mixed-version-proxy', '/var/lib/mixed-version-proxy-install'];
 
-/** What an installation may touch of a machine; copies of what was replaced stay for good. */
+/** Files of a machine that an installation may touch; copies of those that it replaced stay for good. */
 export async function installedFiles(machine: Machine): Promise<ReadonlyMap<string, string>> {
   const files = await machine.files(touched);
   return new Map([...files].filter(([path]) => !path.startsWith(backupPrefix)));

@@ -14,7 +14,7 @@ const longestAbsence = 15_000;
 const longestStart = 5_000;
 
 export interface StepFaults {
-  /** What routers suffer in this step: their knowledge comes late by intention. */
+  /** The routers that are in trouble in this step: their knowledge comes late by intention. */
   readonly suffering: ReadonlySet<LiveRouter>;
   beforeEnd(): Promise<void>;
   afterLaunch(): void;

@@ -14,7 +14,7 @@ const { values } = parseArgs({
   options: {
     forms: { type: 'string', default: forms.join(',') },
     stops: { type: 'string', default: 'SIGTERM,SIGKILL' },
-    /** What happens to two routers at each step. */
+    /** The trouble of two routers at each step. */
     'router-faults': { type: 'string', default: 'none' },
     /** Of all three servers at first. Default: the oldest that is given. */
     start: { type: 'string' },

@@ -108,7 +108,7 @@ export async function checkDiscovery(
     world.invariants.violated('not-listed', `${target} through ${router.node} lacks ${key}`);
   }
   if (form !== 'aggregated' || world.disturbedSince(router.node) !== undefined) return;
-  // What a server will not serve any more is known once it is ready.
+  // Resources that a server will not serve any more are known once it is ready.
   const isServed = (name: string): boolean =>
     world.servers.some(
       (server) =>
