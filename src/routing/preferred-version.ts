@@ -40,7 +40,7 @@ function minorAmong(
   return versions.minors.toSorted((left, right) => comparePreference(left, right, version))[0];
 }
 
-interface ComingPreference {
+export interface ComingPreference {
   readonly minor: string;
   /** This router changes then, by the clock of `RoutingTable.changes`. */
   readonly at: number;

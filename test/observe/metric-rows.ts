@@ -46,7 +46,6 @@ const failure = (code: 'ConnectFailed' | 'TLSFailed', cause?: object) =>
 /** A router's metrics, and what it tells of itself. */
 export function newRouter() {
   const state = {
-    table: undefined as RoutingTable | undefined,
     certificates: [] as { name: string; path: string; notBefore: string; notAfter: string; error?: string }[],
     keyFiles: [] as { name: string; path: string; lastError: string | null }[],
     sync: undefined as EmbeddedSyncStatus | undefined,
@@ -57,22 +56,19 @@ export function newRouter() {
     clock: 0,
   };
   const file = { lastReload: null, daysLeft: 1, subject: '' };
-  const metrics = new RouterMetrics(
-    { featureGateEnabled: true, version: 'v0.1.0' },
-    {
-      table: () => state.table,
-      credentialFiles: {
-        certificates: () =>
-          state.certificates.map(({ error = null, ...each }) => ({ ...file, ...each, lastError: error })),
-        keyFiles: () => state.keyFiles.map((each) => ({ ...file, ...each })),
-      },
-      embeddedSync: () => state.sync,
-      inFlight: (_id, kind) => (kind === 'longRunning' ? state.inFlight : 0),
-      retryBudget: () => state.retryBudget,
-      refusedAddresses: () => state.refusedAddresses,
-      health: () => state.health,
+  const metrics = new RouterMetrics({ featureGateEnabled: true, version: 'v0.1.0' });
+  const scraped = metrics.scrapedWith({
+    credentialFiles: {
+      certificates: () =>
+        state.certificates.map(({ error = null, ...each }) => ({ ...file, ...each, lastError: error })),
+      keyFiles: () => state.keyFiles.map((each) => ({ ...file, ...each })),
     },
-  );
+    embeddedSync: () => state.sync,
+    inFlight: (_id, kind) => (kind === 'longRunning' ? state.inFlight : 0),
+    retryBudget: () => state.retryBudget,
+    refusedAddresses: () => state.refusedAddresses,
+    health: () => state.health,
+  });
   /** A request that has begun. */
   const begin = (target: string, method = 'GET', headers: readonly string[] = []) => {
     let end = (): void => {};
@@ -94,9 +90,9 @@ export function newRouter() {
   return {
     state,
     metrics,
+    scraped,
     begin,
     use(table: RoutingTable = tableOf()) {
-      state.table = table;
       metrics.tableInUse(table, [peer]);
     },
     /** One that is over. */
@@ -468,18 +464,18 @@ export const rows: readonly Row[] = [
   {
     name: 'kubernetes_healthcheck',
     labels: { name: 'etcd', type: 'readyz' },
-    event: ({ metrics }) => {
-      metrics.healthChecked('readyz', 'etcd', false);
-      metrics.healthChecked('readyz', 'etcd', true);
+    event: ({ scraped }) => {
+      scraped.healthChecked('readyz', 'etcd', false);
+      scraped.healthChecked('readyz', 'etcd', true);
     },
     value: 1,
   },
   {
     name: 'kubernetes_healthchecks_total',
     labels: { name: 'etcd', type: 'readyz', status: 'error' },
-    event: ({ metrics }) => {
-      metrics.healthChecked('readyz', 'etcd', false);
-      metrics.healthChecked('readyz', 'etcd', true);
+    event: ({ scraped }) => {
+      scraped.healthChecked('readyz', 'etcd', false);
+      scraped.healthChecked('readyz', 'etcd', true);
     },
     value: 1,
   },

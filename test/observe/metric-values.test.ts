@@ -31,8 +31,8 @@ const fromTheStart: readonly Omit<Row, 'event'>[] = [
 
 const familyName = (name: string): string => name.replace(/(_seconds)_sum$/, '$1');
 
-async function valueIn({ metrics }: Router, { name, labels = {} }: Omit<Row, 'event' | 'value'>) {
-  const family = parseScrape((await metrics.scrape()) + (await metrics.scrapeHealth())).get(familyName(name));
+async function valueIn({ scraped }: Router, { name, labels = {} }: Omit<Row, 'event' | 'value'>) {
+  const family = parseScrape((await scraped.scrape()) + (await scraped.scrapeHealth())).get(familyName(name));
   const samples = family?.samples.filter((sample) => sample.name === name) ?? [];
   return sampleValue(new Map(family && [[name, { ...family, samples }]]), name, labels);
 }

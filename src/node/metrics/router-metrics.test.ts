@@ -5,25 +5,23 @@ import type { RefusedAddress } from '../../snapshot/receiving/refused-addresses.
 import { buildRoutingTable, renewedTable } from '../../snapshot/routing-table/build-routing-table.ts';
 import { RouterMetrics } from './router-metrics.ts';
 
-function metricsOf(refusedAddresses: readonly RefusedAddress[] = []): RouterMetrics {
-  return new RouterMetrics(
-    { featureGateEnabled: true, version: 'v0.1.0' },
-    {
-      table: () => undefined,
-      refusedAddresses: () => refusedAddresses,
-      credentialFiles: { certificates: () => [], keyFiles: () => [] },
-      embeddedSync: () => undefined,
-      inFlight: () => 0,
-      retryBudget: () => 0,
-      health: () => [],
-    },
-  );
+function metricsOf(refusedAddresses: readonly RefusedAddress[] = []) {
+  const metrics = new RouterMetrics({ featureGateEnabled: true, version: 'v0.1.0' });
+  const { scrape } = metrics.scrapedWith({
+    refusedAddresses: () => refusedAddresses,
+    credentialFiles: { certificates: () => [], keyFiles: () => [] },
+    embeddedSync: () => undefined,
+    inFlight: () => 0,
+    retryBudget: () => 0,
+    health: () => [],
+  });
+  return { metrics, scrape };
 }
 
 test('a server without an address counts once for each snapshot, not with each renewal', async () => {
-  const metrics = metricsOf();
+  const { metrics, scrape } = metricsOf();
   const unresolved = async () =>
-    /peer_discovery_sync_errors_total\{type="hostport_resolution"\} (\d+)/.exec(await metrics.scrape())?.[1];
+    /peer_discovery_sync_errors_total\{type="hostport_resolution"\} (\d+)/.exec(await scrape())?.[1];
   const servers = { a: ['v1/pods'], b: { serves: ['v1/pods'], withoutAddress: true } };
   const table = buildRoutingTable(snapshotOf(servers));
   metrics.tableInUse(table, []);
@@ -44,9 +42,9 @@ test('addresses that are left out are counted', async () => {
 
 test('routers that know the same have one hash of it, whatever generation each has', async () => {
   const hashOf = async (generation: number, servers: Parameters<typeof snapshotOf>[0]) => {
-    const metrics = metricsOf();
+    const { metrics, scrape } = metricsOf();
     metrics.tableInUse(buildRoutingTable(snapshotOf(servers, { generation })), []);
-    return /snapshot_content_info\{hash="([^"]+)"\} 1/.exec(await metrics.scrape())?.[1];
+    return /snapshot_content_info\{hash="([^"]+)"\} 1/.exec(await scrape())?.[1];
   };
   const first = await hashOf(1, { a: ['v1/pods'], b: ['v1/pods', 'batch/v1/jobs'] });
   assert.match(first ?? '', /^sha256:[0-9a-f]{64}$/);

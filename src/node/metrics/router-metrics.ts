@@ -24,21 +24,21 @@ import { expose } from './metric-family.ts';
 import { observeProcess, processMetrics } from './process-metrics.ts';
 import { RequestMetrics } from './request-metrics.ts';
 
-export class RouterMetrics implements MetricsSource, HealthObserver {
+/** What a router counts. How things stand just now is asked of their owners at each scrape. */
+export class RouterMetrics implements HealthObserver {
   readonly requests: RequestObserver;
   readonly #registry: MetricRegistry = createMetricRegistry();
   readonly #destinations: DestinationSeriesIndex;
-  readonly #sources: StateSources;
+  #table: RoutingTable | undefined;
   #countedSnapshot: Snapshot | undefined;
 
-  constructor(config: Pick<ServeConfig, 'featureGateEnabled' | 'version'>, sources: StateSources) {
+  constructor(config: Pick<ServeConfig, 'featureGateEnabled' | 'version'>) {
     this.#destinations = new DestinationSeriesIndex(this.#registry.destinations);
     this.requests = new RequestMetrics({
       registry: this.#registry,
       destinations: this.#destinations,
-      currentTable: sources.table,
+      currentTable: () => this.#table,
     });
-    this.#sources = sources;
     const { state } = this.#registry;
     state.buildInfo.with(config.version, process.version).set(1);
     state.featureEnabled
@@ -48,6 +48,7 @@ export class RouterMetrics implements MetricsSource, HealthObserver {
   }
 
   tableInUse(table: RoutingTable, destinations: readonly Destination[]): void {
+    this.#table = table;
     this.#destinations.retain(destinations);
     // A renewal puts a table in use too: it has the same snapshot.
     if (table.snapshot === this.#countedSnapshot) return;
@@ -86,15 +87,20 @@ export class RouterMetrics implements MetricsSource, HealthObserver {
     delivered: () => {},
   };
 
-  async scrapeHealth(): Promise<string> {
-    return expose(Object.values(this.#registry.slis));
+  /** @returns what own paths serve: the counts, and with them what `sources` say at that moment */
+  scrapedWith(sources: StateSources): MetricsSource {
+    return {
+      scrape: () => this.#scrape(sources),
+      scrapeHealth: async () => expose(Object.values(this.#registry.slis)),
+      healthChecked: (endpoint, name, healthy) => this.#healthChecked(endpoint, name, healthy),
+    };
   }
 
-  async scrape(): Promise<string> {
+  async #scrape(sources: StateSources): Promise<string> {
     const { requests, destinations, state, sync } = this.#registry;
-    const embeddedSync = this.#sources.embeddedSync();
-    updateStateMetrics(this.#registry, this.#sources, Date.now());
-    this.#destinations.tellInFlight(this.#sources.inFlight);
+    const embeddedSync = sources.embeddedSync();
+    updateStateMetrics(this.#registry, this.#table, sources, Date.now());
+    this.#destinations.tellInFlight(sources.inFlight);
     if (embeddedSync !== undefined) updateSync(sync, embeddedSync);
     for (const family of Object.values({ ...requests, ...destinations })) {
       const { name, labels } = family.definition;
@@ -110,7 +116,7 @@ export class RouterMetrics implements MetricsSource, HealthObserver {
     return own + (await processMetrics());
   }
 
-  healthChecked(endpoint: HealthEndpoint, name: string, healthy: boolean): void {
+  #healthChecked(endpoint: HealthEndpoint, name: string, healthy: boolean): void {
     const { healthcheck, healthchecks } = this.#registry.slis;
     healthcheck.with(name, endpoint).set(healthy ? 1 : 0);
     healthchecks.with(name, endpoint, healthy ? 'success' : 'error').add();
@@ -118,7 +124,6 @@ export class RouterMetrics implements MetricsSource, HealthObserver {
 }
 
 interface StateSources {
-  readonly table: () => RoutingTable | undefined;
   readonly refusedAddresses: () => readonly RefusedAddress[];
   readonly credentialFiles: CredentialFiles;
   readonly embeddedSync: () => EmbeddedSyncStatus | undefined;
@@ -129,10 +134,10 @@ interface StateSources {
 
 function updateStateMetrics(
   { state, destinations }: MetricRegistry,
+  table: RoutingTable | undefined,
   sources: StateSources,
   now: number,
 ): void {
-  const table = sources.table();
   state.snapshotGeneration.with().set(table?.generation ?? 0);
   state.snapshotAge.clear();
   if (table !== undefined) state.snapshotAge.with().set((now - table.createdAt) / 1000);

@@ -84,29 +84,38 @@ export function localServerIdOf(
 }
 
 /**
- * The ID of the local server as the table in use has it, asked anew each time: with the upgrade to 1.26 a server gets an
- * identity Lease, and with that another name, while the router runs.
- * @param listeningPort what the system chose with `--secure-port=0`; `undefined` until the router listens
- * @returns `undefined` in the gateway form
+ * The ID of the local server as the table in use has it: with the upgrade to 1.26 a server gets an identity Lease, and with
+ * that another name, while the router runs.
  */
-export function createLocalServerId(
-  config: LocalServerConfig,
-  listeningPort: () => number | undefined,
-  routingTable: { current(): RoutingTable | undefined },
-  interfacesNow?: typeof networkInterfaces,
-): (() => string) | undefined {
-  const { serverId, local, settings } = config;
-  if (serverId === undefined) return undefined;
-  let last: RoutingTable | undefined;
-  let id = serverId;
-  return () => {
-    const table = routingTable.current();
-    if (table === undefined || table === last) return id;
-    last = table;
-    const serving = { ...settings.serving, port: listeningPort() ?? settings.serving.port };
-    id = localServerIdOf({ serverId, local, settings: { serving } }, table, interfacesNow) ?? serverId;
-    return id;
-  };
+export class LocalServerId {
+  readonly #config: LocalServerConfig & { readonly serverId: string };
+  readonly #interfacesNow: typeof networkInterfaces | undefined;
+  #port: number;
+  #id: string;
+
+  constructor(
+    config: LocalServerConfig & { readonly serverId: string },
+    interfacesNow?: typeof networkInterfaces,
+  ) {
+    this.#config = config;
+    this.#interfacesNow = interfacesNow;
+    this.#port = config.settings.serving.port;
+    this.#id = config.serverId;
+  }
+
+  readonly current = (): string => this.#id;
+
+  /** @param port what the system chose with `--secure-port=0` */
+  listensOn(port: number): void {
+    this.#port = port;
+  }
+
+  follow(table: RoutingTable): void {
+    const { settings } = this.#config;
+    const serving = { ...settings.serving, port: this.#port };
+    const place = { ...this.#config, settings: { serving } };
+    this.#id = localServerIdOf(place, table, this.#interfacesNow) ?? this.#config.serverId;
+  }
 }
 
 /**

@@ -1,5 +1,11 @@
 import type { networkInterfaces } from 'node:os';
+import type { EmbeddedSyncStatus } from '../../own-paths/status/status-sources.ts';
+import type { Logger } from '../../runtime/logger.ts';
+import type { OwnSnapshotReceiver } from '../../snapshot/receiving/own-receiver.ts';
+import type { SyncObserver } from '../../sync/sync-server.ts';
+import type { ServeConfig } from '../configuration/serve-config.ts';
 import type { ReadFile } from '../credentials/cluster-access.ts';
+import type { ExpiringCertificate } from '../credentials/credential-watch.ts';
 import type { OpenServerClient } from '../destinations/https-client.ts';
 import type { OpenPool } from '../destinations/node-transport.ts';
 import type { createFileSnapshotStore } from '../files/file-snapshot-store.ts';
@@ -22,3 +28,29 @@ export interface ProcessEdge {
   readonly networkInterfaces?: typeof networkInterfaces | undefined;
   readonly machine?: Machine | undefined;
 }
+
+export interface EmbeddedSyncParts {
+  readonly receiver: OwnSnapshotReceiver;
+  /** The router's name in `Via`, so that it refuses a question of its own that comes back to it. */
+  readonly pseudonym: string;
+  readonly observer: SyncObserver | undefined;
+  readonly logger: Logger;
+  readonly edge: Partial<Pick<ProcessEdge, 'openClient' | 'readFile' | 'networkInterfaces'>>;
+}
+
+export interface EmbeddedSync {
+  /**
+   * Makes ready what a configuration says, without any effect yet.
+   * @returns how to go by it from now on
+   * @throws {Error} when its kubeconfig cannot be used
+   */
+  prepare(config: ServeConfig): Promise<() => void>;
+  hurry(): void;
+  status(): EmbeddedSyncStatus;
+  /** The certificate and the token of its kubeconfig, as they are now, where they say when they expire. */
+  expiring(): Promise<readonly ExpiringCertificate[]>;
+  stop(): Promise<void>;
+}
+
+/** Makes one. It stands above this folder (src/sync/node/embedded-sync.ts), so the caller that starts the router passes it in. */
+export type OpenEmbeddedSync = (parts: EmbeddedSyncParts) => EmbeddedSync;

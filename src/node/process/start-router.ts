@@ -1,24 +1,23 @@
-import { createApp } from '../../app.ts';
-import { prewarmDiscovery } from '../../discovery/documents.ts';
+import { type AppParts, createApp } from '../../app.ts';
+import type { AppOptions } from '../../own-app.ts';
 import { RouterHistory } from '../../own-paths/history/router-history.ts';
-import { adminEndpoints } from '../../own-paths/metrics-endpoints.ts';
-import type { EmbeddedSyncStatus } from '../../own-paths/status/status-sources.ts';
-import { resolveOptions } from '../../proxy/options.ts';
+import { adminEndpoints, type MetricsSource } from '../../own-paths/metrics-endpoints.ts';
+import { type RouterSettings, resolveOptions } from '../../proxy/options.ts';
 import { RetryBudget } from '../../proxy/other-servers.ts';
+import type { OutboundOptions } from '../../proxy/outbound.ts';
 import { createRouter } from '../../proxy/router.ts';
-import { destinationsOf, ServerLoad } from '../../proxy/server-choice.ts';
+import { ServerLoad } from '../../proxy/server-choice.ts';
 import { accessLog } from '../../request/access-log.ts';
+import type { Destination } from '../../request/destination.ts';
 import { newPseudonym } from '../../request/headers.ts';
-import { comingPreference, ledByPreference, preferredMinor } from '../../routing/preferred-version.ts';
+import { preferredMinor } from '../../routing/preferred-version.ts';
 import type { Logger, LogVerbosity } from '../../runtime/logger.ts';
 import { steadyNow } from '../../runtime/time.ts';
-import { createAddressPolicy } from '../../snapshot/addresses/address-policy.ts';
+import { type AddressPolicy, createAddressPolicy } from '../../snapshot/addresses/address-policy.ts';
 import { joinHostPort } from '../../snapshot/addresses/addresses.ts';
 import { OwnSnapshotReceiver } from '../../snapshot/receiving/own-receiver.ts';
-import { type PushResult, SnapshotReceiver } from '../../snapshot/receiving/receiver.ts';
-import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
+import { SnapshotReceiver } from '../../snapshot/receiving/receiver.ts';
 import { countsAfter, versionSettlesFor } from '../../snapshot/routing-table/version-instants.ts';
-import type { SyncObserver } from '../../sync/sync-server.ts';
 import {
   assertionAuthenticator,
   isTokenGateway,
@@ -26,7 +25,7 @@ import {
   refuseAuthenticated,
 } from '../callers/node-authenticators.ts';
 import type { RunningRouter, ServeConfig } from '../configuration/serve-config.ts';
-import { CredentialWatch, type ExpiringCertificate } from '../credentials/credential-watch.ts';
+import { CredentialWatch } from '../credentials/credential-watch.ts';
 import {
   type ConfigurationSource,
   credentialsOf,
@@ -40,43 +39,13 @@ import { createFileSnapshotStore } from '../files/file-snapshot-store.ts';
 import { RouterMetrics } from '../metrics/router-metrics.ts';
 import { advertisedServer } from '../serving/default-interface.ts';
 import { startAdminServer } from '../serving/endpoint-server.ts';
-import { createRouterServer } from '../serving/server.ts';
+import { createRouterServer, type RouterServer } from '../serving/server.ts';
 import { upgradeListener } from '../upgrades/upgrade.ts';
 import { followServers, ownServerCheck } from './followed-servers.ts';
-import { createLocalServerId } from './local-server-id.ts';
-import type { ProcessEdge } from './process-edge.ts';
+import { LocalServerId } from './local-server-id.ts';
+import type { EmbeddedSync, OpenEmbeddedSync, ProcessEdge } from './process-edge.ts';
+import { TableInUse } from './table-in-use.ts';
 import { streamLimitOf, TrafficControl, thisMachine } from './traffic-control.ts';
-
-export interface EmbeddedSyncParts {
-  readonly receiver: OwnSnapshotReceiver;
-  /** The router's name in `Via`, so that it refuses a question of its own that comes back to it. */
-  readonly pseudonym: string;
-  readonly observer: SyncObserver | undefined;
-  readonly logger: Logger;
-  readonly edge: Partial<Pick<ProcessEdge, 'openClient' | 'readFile' | 'networkInterfaces'>>;
-}
-
-export interface EmbeddedSync {
-  /**
-   * Makes ready what a configuration says, without any effect yet.
-   * @returns how to go by it from now on
-   * @throws {Error} when its kubeconfig cannot be used
-   */
-  prepare(config: ServeConfig): Promise<() => void>;
-  hurry(): void;
-  status(): EmbeddedSyncStatus;
-  /** The certificate and the token of its kubeconfig, as they are now, where they say when they expire. */
-  expiring(): Promise<readonly ExpiringCertificate[]>;
-  stop(): Promise<void>;
-}
-
-/** Makes one. It stands above this folder (src/sync/node/embedded-sync.ts), so the caller that starts the router passes it in. */
-export type OpenEmbeddedSync = (parts: EmbeddedSyncParts) => EmbeddedSync;
-
-function embeddedSyncOf(open: OpenEmbeddedSync | undefined, parts: EmbeddedSyncParts): EmbeddedSync {
-  if (open === undefined) throw new TypeError('To read a cluster, startRouter needs openEmbeddedSync.');
-  return open(parts);
-}
 
 export interface StartOptions {
   /** Where the configuration comes from, and is read again when its files change. Default: they are not looked at again. */
@@ -89,10 +58,15 @@ export interface StartOptions {
   readonly edge?: ProcessEdge | undefined;
 }
 
-/** Milliseconds over which watches move to servers of another version: every client opens a new one at once. */
-const watchesMovedOver = 5_000;
-/** A timer may fire a millisecond early. */
-const timerSlack = 5;
+interface Outbound extends OutboundOptions {
+  readonly local: Destination | undefined;
+  readonly transport: NodeTransport;
+}
+
+type RouterOptions = AppOptions & AppParts & RouterSettings & { readonly metrics: MetricsSource };
+
+/** Milliseconds for a name and the TCP connection to a server. */
+const dialTimeout = 5_000;
 
 /**
  * Puts a router together from its configuration and starts it. Resolves once it listens; a snapshot that
@@ -111,293 +85,328 @@ export async function startRouter(
   logger: Logger,
   options: StartOptions = {},
 ): Promise<RunningRouter> {
-  const opened: Opened = [];
+  const router = new RouterProcess(config, logger, options);
   try {
-    return await start(config, logger, options, opened);
+    return await router.start();
   } catch (error) {
     // A restored snapshot has connections opened already, which would keep the process alive.
-    await closeAll(opened);
+    await router.close();
     throw error;
   }
 }
 
-type Opened = (() => void | Promise<void>)[];
+/**
+ * One router, its parts in the order in which they are made: each is made of those before it. Nothing happens before `start`,
+ * so that what calls a later part back finds it.
+ */
+class RouterProcess {
+  readonly #config: ServeConfig;
+  readonly #logger: Logger;
+  readonly #options: StartOptions;
+  readonly #startedAt = performance.now();
+  readonly #opened = new AsyncDisposableStack();
+  readonly #pseudonym = newPseudonym();
+  readonly #load = new ServerLoad(() => performance.now());
+  readonly #retryBudget = new RetryBudget();
+  readonly #credentials: LiveCredentials;
+  readonly #traffic: TrafficControl;
+  readonly #metrics: RouterMetrics;
+  readonly #history: RouterHistory;
+  readonly #localServerId: LocalServerId | undefined;
+  readonly #transport: NodeTransport;
+  readonly #outbound: Outbound;
+  readonly #servers: ReturnType<typeof followServers> | undefined;
+  readonly #receiver: SnapshotReceiver;
+  readonly #embeddedSync: EmbeddedSync | undefined;
+  readonly #credentialWatch: CredentialWatch;
+  readonly #tableInUse: TableInUse;
+  #listeningPort: number | undefined;
 
-async function closeAll(opened: Opened): Promise<void> {
-  for (const close of opened.toReversed()) await close();
-}
+  constructor(config: ServeConfig, logger: Logger, options: StartOptions) {
+    const { edge = {} } = options;
+    const { preferredVersion } = config.settings.routing;
+    const opened = this.#opened;
+    this.#config = config;
+    this.#logger = logger;
+    this.#options = options;
+    this.#credentials = new LiveCredentials(credentialsOf(config));
+    this.#traffic = new TrafficControl(config, logger, edge.machine ?? thisMachine);
+    opened.defer(() => this.#traffic.deadlines.stop());
+    this.#metrics = new RouterMetrics(config);
+    this.#history = new RouterHistory({
+      preferredMinor: (table) => preferredMinor(table, preferredVersion, steadyNow()),
+    });
+    const { serverId } = config;
+    this.#localServerId =
+      serverId === undefined ? undefined : new LocalServerId({ ...config, serverId }, edge.networkInterfaces);
+    const addressPolicy = createAddressPolicy(config.settings.peers);
+    this.#transport = opened.adopt(this.#newTransport(addressPolicy), (transport) => transport.close());
+    this.#outbound = {
+      local: localDestination(config, this.#localServerId?.current, () => this.#credentials.current),
+      transport: this.#transport,
+      identityHeaderNames: config.identityHeaderNames,
+      pseudonym: this.#pseudonym,
+    };
+    this.#servers = this.#newServers();
+    const ownReceiver = config.embeddedSync && new OwnSnapshotReceiver(this.#receiverOptions(addressPolicy));
+    this.#receiver = ownReceiver ?? new SnapshotReceiver(this.#receiverOptions(addressPolicy));
+    opened.defer(() => this.#receiver.settled());
+    // Before the transport, whose end would look like the servers'.
+    opened.defer(() => this.#servers?.stop());
+    this.#embeddedSync = ownReceiver && this.#newEmbeddedSync(ownReceiver);
+    const { readFile } = edge;
+    this.#credentialWatch = new CredentialWatch({
+      logger,
+      ...(readFile && { read: async (path) => readFile(path) }),
+      further: async () => this.#embeddedSync?.expiring() ?? [],
+    });
+    this.#tableInUse = this.#newTableInUse();
+  }
 
-/** Milliseconds for a name and the TCP connection to a server. */
-const dialTimeout = 5_000;
+  #newTransport(addressPolicy: AddressPolicy): NodeTransport {
+    const { timeouts } = this.#config;
+    return new NodeTransport({
+      onDialFailed: (destination, error) => this.#metrics.dialFailed(destination, error),
+      tlsHandshakeTimeout: timeouts.tlsHandshake,
+      // What no other server can be asked for waits for --request-timeout, which the API server has, too.
+      headTimeout: 0,
+      openStreams: this.#traffic.openStreams,
+      credentials: this.#credentials.current.transport,
+      connectTimeout: dialTimeout,
+      readSilence: timeouts.responseHeader,
+      addressPolicy,
+      openPool: this.#options.edge?.openPool,
+      onBrokenOff: (origin) => this.#servers?.brokenOff(origin),
+      onGoAway: (origin) => this.#servers?.goneAway(origin),
+      onConnectionLost: (origin) => this.#servers?.connectionLost(origin),
+    });
+  }
 
-async function start(
-  config: ServeConfig,
-  logger: Logger,
-  { configurationSource, openEmbeddedSync, logVerbosity, edge = {} }: StartOptions,
-  opened: Opened,
-): Promise<RunningRouter> {
-  const { preferredVersion } = config.settings.routing;
-  const {
-    openServer = createRouterServer,
-    openStore = createFileSnapshotStore,
-    machine = thisMachine,
-  } = edge;
-  let listeningPort: number | undefined;
-  const credentials = new LiveCredentials(credentialsOf(config));
-  const addressPolicy = createAddressPolicy(config.settings.peers);
-  const { readFile } = edge;
-  const credentialWatch = new CredentialWatch({
-    logger,
-    ...(readFile && { read: async (path) => readFile(path) }),
-    further: async () => embeddedSync?.expiring() ?? [],
-  });
-  const traffic = new TrafficControl(config, logger, machine);
-  opened.push(() => traffic.deadlines.stop());
-  const metrics = new RouterMetrics(config, {
-    table: () => receiver.current(),
-    refusedAddresses: () => [
-      ...receiver.refusedAddresses,
-      ...(embeddedSync?.status().refusedAddresses ?? []),
-    ],
-    credentialFiles: credentialWatch,
-    embeddedSync: () => embeddedSync?.status(),
-    inFlight: (id, kind) => load.counts(id, kind).inFlight,
-    retryBudget: () => retryBudget.left,
-    health: () => servers?.health.reports() ?? [],
-  });
-  const transport = new NodeTransport({
-    onDialFailed: (destination, error) => metrics.dialFailed(destination, error),
-    tlsHandshakeTimeout: config.timeouts.tlsHandshake,
-    // What no other server can be asked for waits for --request-timeout, which the API server has, too.
-    headTimeout: 0,
-    openStreams: traffic.openStreams,
-    credentials: credentials.current.transport,
-    connectTimeout: dialTimeout,
-    readSilence: config.timeouts.responseHeader,
-    addressPolicy,
-    openPool: edge.openPool,
-    onBrokenOff: (origin) => servers?.brokenOff(origin),
-    onGoAway: (origin) => servers?.goneAway(origin),
-    onConnectionLost: (origin) => servers?.connectionLost(origin),
-  });
-  opened.push(() => transport.close());
-  const { file } = config.settings.snapshot;
-  const receiverOptions = {
-    store: file === undefined ? undefined : openStore(file, config.embeddedSync !== undefined),
-    keys: () => credentials.current.snapshotKeys,
-    cluster: config.settings.snapshot.cluster,
-    addressPolicy,
-    logger,
-    onPush: (result: PushResult) => metrics.snapshotPushed(result),
-    serverConfirmedAt:
-      config.health && ((id: string, origin: string | undefined) => servers?.serverConfirmedAt(id, origin)),
-  };
-  const ownReceiver = config.embeddedSync && new OwnSnapshotReceiver(receiverOptions);
-  const receiver = ownReceiver ?? new SnapshotReceiver(receiverOptions);
-  opened.push(() => receiver.settled());
-  const localServerId = createLocalServerId(config, () => listeningPort, receiver, edge.networkInterfaces);
-  const outboundOptions = {
-    local: localDestination(config, localServerId, () => credentials.current),
-    transport,
-    identityHeaderNames: config.identityHeaderNames,
-    pseudonym: newPseudonym(),
-  };
-  const load = new ServerLoad(() => performance.now());
-  const servers =
-    config.health &&
-    followServers({
-      ...outboundOptions,
+  #newServers(): ReturnType<typeof followServers> | undefined {
+    const { health } = this.#config;
+    if (health === undefined) return undefined;
+    const load = this.#load;
+    const servers = followServers({
+      ...this.#outbound,
       answersOf: (id) => ({
         awaiting: load.counts(id, 'short').inFlight,
         responses: load.counts(id, 'short').responses + load.counts(id, 'longRunning').responses,
       }),
-      config: config.health,
-      endConnections: (destination, how) => transport.endConnections(destination, how),
-      onChanged: () => embeddedSync?.hurry(),
-      logger,
+      config: health,
+      endConnections: (destination, how) => this.#transport.endConnections(destination, how),
+      onChanged: () => this.#embeddedSync?.hurry(),
+      logger: this.#logger,
     });
-  // Before the transport, whose end would look like the servers'.
-  if (servers !== undefined) opened.push(() => servers.stop());
-  servers?.health.observe(metrics);
-  const embeddedSync =
-    ownReceiver &&
-    embeddedSyncOf(openEmbeddedSync, {
-      receiver: ownReceiver,
-      pseudonym: outboundOptions.pseudonym,
-      observer: metrics.sync,
-      logger,
-      edge,
-    });
-  const checkOwnServer = localServerId && ownServerCheck(localServerId, logger);
-  const history = new RouterHistory({
-    preferredMinor: (table) => preferredMinor(table, preferredVersion, steadyNow()),
-  });
-  servers?.health.observe(history);
-  const prepareDocuments = (table: RoutingTable): void => {
-    prewarmDiscovery(ledByPreference(table, preferredVersion, steadyNow())).catch((error: unknown) => {
-      logger.error({ err: error }, 'The merged discovery documents could not be built');
-    });
-  };
-  let last: RoutingTable | undefined;
-  let preferenceTimer: NodeJS.Timeout | undefined;
-  let waitTimer: NodeJS.Timeout | undefined;
-  opened.push(() => {
-    clearTimeout(preferenceTimer);
-    clearTimeout(waitTimer);
-  });
-  /** What follows from another preferred version, at the instant that the snapshot foresees. */
-  const followPreference = (table: RoutingTable): void => {
-    clearTimeout(preferenceTimer);
-    clearTimeout(waitTimer);
-    const now = steadyNow();
-    const coming = comingPreference(table, preferredVersion, now);
-    if (coming === undefined) return;
-    // Watches end before another router may write to the new version. Else they show objects without the new fields for a
-    // while, and a client that writes such an object removes the fields. `Router.settled` opens them again at the new version.
-    const watchesEndBy = coming.waitFrom + versionSettlesFor;
-    waitTimer = setTimeout(
-      () => traffic.openStreams.endMisplaced({ over: Math.max(0, watchesEndBy - steadyNow()) }),
-      Math.max(0, coming.waitFrom - now) + timerSlack,
-    ).unref();
-    preferenceTimer = setTimeout(() => {
-      history.tableInUse(table);
-      traffic.openStreams.endMisplaced({ over: watchesMovedOver });
-      if (config.featureGateEnabled) prepareDocuments(table);
-      followPreference(table);
-    }, coming.at - now).unref();
-  };
-  const endListening = receiver.onChange((table) => {
-    checkOwnServer?.(table);
-    servers?.follow(table);
-    const destinations = destinationsOf(outboundOptions.local, table);
-    transport.retainDestinations(destinations);
-    metrics.tableInUse(table, destinations);
-    history.tableInUse(table);
-    // In a cluster of one version there is no other place for a watch.
-    const couldMove = table.comparison !== undefined || last?.comparison !== undefined;
-    if (couldMove && table.snapshot !== last?.snapshot) {
-      traffic.openStreams.endMisplaced({ over: watchesMovedOver });
-    }
-    last = table;
-    followPreference(table);
-    if (config.featureGateEnabled) prepareDocuments(table);
-  });
-  // A snapshot that is taken while the router ends would have its servers probed for ever.
-  opened.push(endListening);
-  const startedAt = performance.now();
-  const isAwaited = () =>
-    receiver.current() === undefined && performance.now() - startedAt < countsAfter + versionSettlesFor;
-  const retryBudget = new RetryBudget();
-  const assertions = assertionAuthenticator(localServerId, () => credentials.current.assertionKeys, logger);
-  const routerOptions = resolveOptions({
-    ...outboundOptions,
-    ...nodeAuthenticators(config, assertions),
-    inbound: nodeInbound,
-    preferredVersion,
-    enabled: config.featureGateEnabled,
-    gate: traffic.gate,
-    isShuttingDown: () => traffic.isShuttingDown,
-    found: config.found,
-    retryBudget,
-    load,
-    health: servers?.health,
-    // It is told of each change, but not whether it is told in time: the servers themselves say so.
-    routingTable: servers
-      ? Object.assign(receiver, {
-          confirmedAt: servers.confirmedAt,
-          unconfirmed: servers.unconfirmed,
-          isAwaited,
-        })
-      : receiver,
-    credentialFiles: credentialWatch,
-    embeddedSync: embeddedSync?.status,
-    // Under the ID that the sync job knows the server by.
-    advertised: () => advertisedServer({ ...config, serverId: localServerId?.() }, listeningPort),
-    history,
-    metrics,
-    logVerbosity,
-    observers: [
-      metrics.requests,
-      history,
-      accessLog(logger, logVerbosity ?? { level: config.settings.logging.verbosity }),
-    ],
-    logger,
-  });
-  const plain = createRouter(routerOptions);
-  const router = isTokenGateway(config) ? refuseAuthenticated(plain, logger) : plain;
-  const { fetch } = createApp({ ...routerOptions, router });
-  const onUpgrade = upgradeListener({
-    router,
-    dialer: transport.dialer,
-    clientCertificateOf: credentials.clientCertificateOf,
-    headTimeout: config.settings.timeouts.request,
-    openStreams: traffic.openStreams,
-    deadlines: traffic.deadlines,
-    logger,
-  });
-  const server = openServer({
-    fetch,
-    disableHttp2Serving: config.settings.serving.disableHttp2,
-    tls: credentials.current.server,
-    clientCertificateOf: credentials.clientCertificateOf,
-    onUpgrade,
-    deadlines: traffic.deadlines,
-    goawayChance: config.settings.limits.goawayChance,
-    limits: {
-      ...traffic.connectionLimits,
-      ...streamLimitOf(config),
-      tlsHandshakeTimeout: config.timeouts.tlsHandshake,
-    },
-    onRelief: (relief) => metrics.relieved(relief),
-    logger,
-  });
-  await receiver.restore();
-  // The local server is known from the start.
-  if (receiver.current() === undefined) servers?.follow(undefined);
-  const endpoints = adminEndpoints(routerOptions);
-  const admin = await startAdminServer(config, (request) => endpoints.fetch(request));
-  if (admin !== undefined) {
-    opened.push(() => admin.close());
-    logger.info({ origin: admin.origin }, 'Health and metrics');
+    servers.health.observe(this.#metrics);
+    servers.health.observe(this.#history);
+    return servers;
   }
-  if (configurationSource !== undefined) {
-    const users = {
-      live: credentials,
-      server,
-      transport,
-      prepareSync: embeddedSync && ((next: ServeConfig) => embeddedSync.prepare(next)),
+
+  #receiverOptions(addressPolicy: AddressPolicy): ConstructorParameters<typeof SnapshotReceiver>[0] {
+    const { settings, embeddedSync } = this.#config;
+    const { file, cluster } = settings.snapshot;
+    const servers = this.#servers;
+    const openStore = this.#options.edge?.openStore ?? createFileSnapshotStore;
+    return {
+      store: file === undefined ? undefined : openStore(file, embeddedSync !== undefined),
+      keys: () => this.#credentials.current.snapshotKeys,
+      cluster,
+      addressPolicy,
+      logger: this.#logger,
+      onPush: (result) => this.#metrics.snapshotPushed(result),
+      serverConfirmedAt: servers && ((id, origin) => servers.serverConfirmedAt(id, origin)),
     };
-    watchRouterFiles(config, users, configurationSource, credentialWatch);
   }
-  // With all else there is: what it makes is used by nothing yet, and an error ends the start.
-  const readCluster = await embeddedSync?.prepare(config);
-  const { bindAddress } = config.settings.serving;
-  const { port } = await server.listen(config.settings.serving.port, bindAddress);
-  listeningPort = port;
-  if (embeddedSync !== undefined) opened.push(() => embeddedSync.stop());
-  if (config.featureGateEnabled && receiver.current() === undefined) {
-    logger.warn(
-      { comesFrom: embeddedSync === undefined ? 'a push of the sync job' : 'the cluster, which is read now' },
+
+  #newEmbeddedSync(receiver: OwnSnapshotReceiver): EmbeddedSync {
+    const { openEmbeddedSync, edge = {} } = this.#options;
+    if (openEmbeddedSync === undefined) {
+      throw new TypeError('To read a cluster, startRouter needs openEmbeddedSync.');
+    }
+    const { sync: observer } = this.#metrics;
+    return openEmbeddedSync({ receiver, pseudonym: this.#pseudonym, observer, logger: this.#logger, edge });
+  }
+
+  #newTableInUse(): TableInUse {
+    const localServerId = this.#localServerId;
+    const logger = this.#logger;
+    return new TableInUse({
+      localServerId,
+      checkOwnServer: localServerId && ownServerCheck(localServerId.current, logger),
+      servers: this.#servers,
+      local: this.#outbound.local,
+      transport: this.#transport,
+      metrics: this.#metrics,
+      history: this.#history,
+      openStreams: this.#traffic.openStreams,
+      preferredVersion: this.#config.settings.routing.preferredVersion,
+      mergesDocuments: this.#config.featureGateEnabled,
+      logger,
+    });
+  }
+
+  /** @throws when the address cannot be listened on, or a certificate or key cannot be used */
+  async start(): Promise<RunningRouter> {
+    const { settings } = this.#config;
+    const options = this.#routerOptions();
+    const server = this.#openServer(options);
+    this.#opened.defer(() => this.#tableInUse.stop());
+    // A snapshot that is taken while the router ends would have its servers probed for ever.
+    this.#opened.defer(this.#receiver.onChange((table) => this.#tableInUse.put(table)));
+    await this.#receiver.restore();
+    // The local server is known from the start.
+    if (this.#receiver.current() === undefined) this.#servers?.follow(undefined);
+    const endpoints = adminEndpoints(options);
+    const admin = await startAdminServer(this.#config, (request) => endpoints.fetch(request));
+    if (admin !== undefined) {
+      this.#opened.defer(() => admin.close());
+      this.#logger.info({ origin: admin.origin }, 'Health and metrics');
+    }
+    this.#watchFiles(server);
+    // With all else there is: what it makes is used by nothing yet, and an error ends the start.
+    const readCluster = await this.#embeddedSync?.prepare(this.#config);
+    const { bindAddress } = settings.serving;
+    const { port } = await server.listen(settings.serving.port, bindAddress);
+    this.#listeningPort = port;
+    this.#localServerId?.listensOn(port);
+    this.#opened.defer(() => this.#embeddedSync?.stop());
+    this.#tellOfNoSnapshot();
+    readCluster?.();
+    this.#credentialWatch.start();
+    this.#opened.defer(() => this.#credentialWatch.stop());
+    return {
+      origin: `https://${joinHostPort(bindAddress, port)}`,
+      adminOrigin: admin?.origin,
+      reload: () => this.#credentialWatch.reload(),
+      shutdown: () => this.close(this.#traffic.shutDown(server)),
+      close: (graceMilliseconds = 10_000) => this.close(server.close(graceMilliseconds)),
+    };
+  }
+
+  /** Closes what was opened, the last first. @param served resolves when no client is left */
+  async close(served?: Promise<void>): Promise<void> {
+    await served;
+    await this.#opened.disposeAsync();
+  }
+
+  #routerOptions(): RouterOptions {
+    const config = this.#config;
+    const { logVerbosity } = this.#options;
+    const logger = this.#logger;
+    const localServerId = this.#localServerId?.current;
+    const embeddedSync = this.#embeddedSync;
+    const assertionKeys = () => this.#credentials.current.assertionKeys;
+    const metrics = this.#scrapedMetrics();
+    return resolveOptions({
+      ...this.#outbound,
+      ...nodeAuthenticators(config, assertionAuthenticator(localServerId, assertionKeys, logger)),
+      inbound: nodeInbound,
+      preferredVersion: config.settings.routing.preferredVersion,
+      enabled: config.featureGateEnabled,
+      gate: this.#traffic.gate,
+      isShuttingDown: () => this.#traffic.isShuttingDown,
+      found: config.found,
+      retryBudget: this.#retryBudget,
+      load: this.#load,
+      health: this.#servers?.health,
+      routingTable: this.#routingTable(),
+      credentialFiles: this.#credentialWatch,
+      embeddedSync: embeddedSync?.status,
+      // Under the ID that the sync job knows the server by.
+      advertised: () => advertisedServer({ ...config, serverId: localServerId?.() }, this.#listeningPort),
+      history: this.#history,
+      metrics,
+      logVerbosity,
+      observers: [
+        this.#metrics.requests,
+        this.#history,
+        accessLog(logger, logVerbosity ?? { level: config.settings.logging.verbosity }),
+      ],
+      logger,
+    });
+  }
+
+  #routingTable() {
+    const receiver = this.#receiver;
+    const servers = this.#servers;
+    if (servers === undefined) return receiver;
+    const awaitedUntil = this.#startedAt + countsAfter + versionSettlesFor;
+    // It is told of each change, but not whether it is told in time: the servers themselves say so.
+    return Object.assign(receiver, {
+      confirmedAt: servers.confirmedAt,
+      unconfirmed: servers.unconfirmed,
+      isAwaited: () => receiver.current() === undefined && performance.now() < awaitedUntil,
+    });
+  }
+
+  #scrapedMetrics(): MetricsSource {
+    const embeddedSync = this.#embeddedSync;
+    return this.#metrics.scrapedWith({
+      refusedAddresses: () => [
+        ...this.#receiver.refusedAddresses,
+        ...(embeddedSync?.status().refusedAddresses ?? []),
+      ],
+      credentialFiles: this.#credentialWatch,
+      embeddedSync: () => embeddedSync?.status(),
+      inFlight: (id, kind) => this.#load.counts(id, kind).inFlight,
+      retryBudget: () => this.#retryBudget.left,
+      health: () => this.#servers?.health.reports() ?? [],
+    });
+  }
+
+  #openServer(options: RouterOptions): RouterServer {
+    const config = this.#config;
+    const { settings } = config;
+    const { deadlines, openStreams, connectionLimits } = this.#traffic;
+    const { clientCertificateOf } = this.#credentials;
+    const logger = this.#logger;
+    const plain = createRouter(options);
+    const router = isTokenGateway(config) ? refuseAuthenticated(plain, logger) : plain;
+    const { fetch } = createApp({ ...options, router });
+    const onUpgrade = upgradeListener({
+      router,
+      dialer: this.#transport.dialer,
+      clientCertificateOf,
+      headTimeout: settings.timeouts.request,
+      openStreams,
+      deadlines,
+      logger,
+    });
+    const openServer = this.#options.edge?.openServer ?? createRouterServer;
+    const { tlsHandshake: tlsHandshakeTimeout } = config.timeouts;
+    return openServer({
+      fetch,
+      disableHttp2Serving: settings.serving.disableHttp2,
+      tls: this.#credentials.current.server,
+      clientCertificateOf,
+      onUpgrade,
+      deadlines,
+      goawayChance: settings.limits.goawayChance,
+      limits: { ...connectionLimits, ...streamLimitOf(config), tlsHandshakeTimeout },
+      onRelief: (relief) => this.#metrics.relieved(relief),
+      logger,
+    });
+  }
+
+  #watchFiles(server: RouterServer): void {
+    const source = this.#options.configurationSource;
+    if (source === undefined) return;
+    const sync = this.#embeddedSync;
+    const users = {
+      live: this.#credentials,
+      server,
+      transport: this.#transport,
+      prepareSync: sync && ((next: ServeConfig) => sync.prepare(next)),
+    };
+    watchRouterFiles(this.#config, users, source, this.#credentialWatch);
+  }
+
+  #tellOfNoSnapshot(): void {
+    if (!this.#config.featureGateEnabled || this.#receiver.current() !== undefined) return;
+    const isPushed = this.#embeddedSync === undefined;
+    this.#logger.warn(
+      { comesFrom: isPushed ? 'a push of the sync job' : 'the cluster, which is read now' },
       'There is no snapshot yet: the router is not ready',
     );
   }
-  readCluster?.();
-  credentialWatch.start();
-  return {
-    origin: `https://${joinHostPort(bindAddress, port)}`,
-    adminOrigin: admin?.origin,
-    async reload() {
-      await credentialWatch.reload();
-    },
-    async shutdown() {
-      await traffic.shutDown(server);
-      credentialWatch.stop();
-      await closeAll(opened);
-    },
-    async close(graceMilliseconds = 10_000) {
-      credentialWatch.stop();
-      await server.close(graceMilliseconds);
-      await closeAll(opened);
-    },
-  };
 }

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { ClusterAccessOptions, ServeConfig } from '../../node/configuration/serve-config.ts';
 import { expiringCredentials, loadClusterAccess } from '../../node/credentials/cluster-access.ts';
 import { isLocalServerAddress } from '../../node/process/local-server-id.ts';
-import type { EmbeddedSync, EmbeddedSyncParts } from '../../node/process/start-router.ts';
+import type { EmbeddedSync, EmbeddedSyncParts } from '../../node/process/process-edge.ts';
 import type { EmbeddedSyncStatus } from '../../own-paths/status/status-sources.ts';
 import { newPseudonym } from '../../request/headers.ts';
 import { errorMessage } from '../../runtime/errors.ts';
