@@ -1,4 +1,4 @@
-/** A Hono app over HTTP/2: no router and no Kubernetes, only the adapter for fetch handlers (src/http2/README.md). */
+/** A Hono app over HTTP/2: no router and no Kubernetes, only the adapter for fetch handlers (packages/http2/README.md). */
 import { createServer, type Server, type TlsOptions } from 'node:tls';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { Hono } from 'hono';

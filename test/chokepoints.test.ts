@@ -160,11 +160,11 @@ test('a transport is asked to send in two places, and both have the request from
   assert.deepEqual(placesOf(/(?<!transport)\.send\(/), []);
   // What goes out of it goes to our pool, by undici's interface as well, or to undici's pool behind it.
   assert.deepEqual(placesOf(/\.submit\(/), [
-    'src/http2/client/http2-pool.ts',
+    'packages/http2/client/http2-pool.ts',
     'src/node/destinations/node-transport.ts',
   ]);
   assert.deepEqual(placesOf(/\.dispatch\(/), [
-    'src/http2/client/dispatched-request.ts',
+    'packages/http2/client/dispatched-request.ts',
     'src/node/destinations/exchange.ts',
     // Undici's pool has it at once, or when a handshake is over.
     'src/node/destinations/http1-pool.ts',
@@ -220,7 +220,7 @@ test('the order accept, identify, decide, carry, name, observe is spelled in one
 
 test('a request by HTTP/2 comes through the adapter for fetch handlers, and no other way', () => {
   assert.deepEqual(callersOf('serveHttp2'), ['src/node/serving/http2-server.ts']);
-  assert.deepEqual(placesOf(/\bnew ServerSession\(/), ['src/http2/server/fetch-adapter.ts']);
+  assert.deepEqual(placesOf(/\bnew ServerSession\(/), ['packages/http2/server/fetch-adapter.ts']);
   assert.deepEqual(placesOf(/\bnew Http2Inbound\(/), ['src/node/serving/http2-server.ts']);
   assert.match(
     sourceOf('src/node/serving/http2-server.ts'),

@@ -11,7 +11,7 @@ const root = join(import.meta.dirname, '..', '..');
 /**
  * Folders of src that may import Node's modules, and the packages that need them (CONTRIBUTING.md, "Folders").
  */
-const runtimeFolders = ['src/http2/', 'src/node/', 'src/cli/', 'src/sync/node/'];
+const runtimeFolders = ['packages/http2/', 'src/node/', 'src/cli/', 'src/sync/node/'];
 /** What the portable core may import besides its own files. */
 const portablePackages = /^(hono|jose|valibot)(\/|$)/;
 /** Names that betray a runtime in a bundle; `process` and `Buffer` as globals, not as parts of words. */

@@ -1,6 +1,6 @@
 /**
  * Holds the rooms of src to their order: what stands in one imports from its own and from those below it only, so there
- * is no circle of folders, nor one of modules, by their types either. A room is small enough to be looked over. src/http2 is a room of its own besides (src/http2/README.md): it imports nothing of what is around
+ * is no circle of folders, nor one of modules, by their types either. A room is small enough to be looked over. packages/http2 is a room of its own besides (packages/http2/README.md): it imports nothing of what is around
  * it, and nobody around it speaks of frames. Exits 1 and names every fault.
  */
 import { dirname } from 'node:path';
@@ -42,12 +42,12 @@ const rooms = [
   'src/node/files',
   'src/node/exchange',
   // HTTP/2 by itself.
-  'src/http2/server',
-  'src/http2/client',
-  'src/http2/frames',
-  'src/http2/sockets',
-  'src/http2/hpack',
-  'src/http2/fields',
+  'packages/http2/server',
+  'packages/http2/client',
+  'packages/http2/frames',
+  'packages/http2/sockets',
+  'packages/http2/hpack',
+  'packages/http2/fields',
   // The sync job.
   'src/sync',
   // The router.
@@ -78,7 +78,7 @@ const rooms = [
   'src/runtime',
 ];
 const maximumFiles = 25;
-const http2Room = 'src/http2/';
+const http2Room = 'packages/http2/';
 /** What the HTTP/2 room may import besides its own files. */
 const packagesOfHttp2 = /^(?:node:|undici$|@hono\/node-server\/)/;
 /** What of the HTTP/2 room is for the room alone. */

@@ -18,7 +18,7 @@ export const generatedFiles: readonly GeneratedFile[] = [
   { path: 'docs/reference/metrics.md', text: metricsPage },
   { path: 'docs/reference/errors.md', text: errorsPage },
   { path: 'docs/reference/flags.md', text: flagsPage },
-  { path: 'src/http2/frames.md', text: http2FramesPage },
+  { path: 'packages/http2/frames.md', text: http2FramesPage },
   { path: 'src/edge/README.md', text: edgePage },
   { path: 'deploy/config.schema.json', text: () => configurationJsonSchema(routerConfiguration) },
   {

@@ -18,7 +18,7 @@ function never(what: string, line: string): Break {
   return [`${what} is not given back`, line, ''];
 }
 
-const session = ['src/http2/server/server-session.test.ts'];
+const session = ['packages/http2/server/server-session.test.ts'];
 const http1 = ['src/node/serving/held-by-http1.test.ts', 'src/node/serving/http1-connection.test.ts'];
 const body = ['src/node/exchange/request-body.test.ts'];
 const kernel = ['src/node/serving/held-by-kernel.test.ts'];
@@ -27,8 +27,8 @@ const chains = ['test/security/certificate-chains.test.ts'];
 
 export const accountMutants: readonly Mutant[] = [
   ...inFile(
-    'src/http2/sockets/held-bytes.ts',
-    ['src/http2/sockets/held-bytes.test.ts', ...session, ...kernel],
+    'packages/http2/sockets/held-bytes.ts',
+    ['packages/http2/sockets/held-bytes.test.ts', ...session, ...kernel],
     [
       never('what a connection held for its requests', '    this.add(-this.#requests);'),
       never('what a holding has at its end', '    this.set(0);'),
@@ -52,7 +52,7 @@ export const accountMutants: readonly Mutant[] = [
       ['what stands still is nobody’s', 'return this.#still.bytes + ', 'return '],
     ],
   ),
-  ...inFile('src/http2/server/server-stream.ts', session, [
+  ...inFile('packages/http2/server/server-stream.ts', session, [
     never('content that was read', '    this.#held.add(-read);'),
     never('content that nobody reads any more', '    this.#held.add(-this.#unread);'),
     never('a response that was taken', '      this.#held?.add(-sent);'),
@@ -62,7 +62,7 @@ export const accountMutants: readonly Mutant[] = [
     twice('a response', '      this.held.add(piece.length - sent);'),
     twice('a head over HTTP/2', '    connection.account.add(options.headBytes);'),
   ]),
-  ...inFile('src/http2/server/server-session.ts', session, [
+  ...inFile('packages/http2/server/server-session.ts', session, [
     never('an unfinished head', '    this.#unfinishedHead?.end();'),
     never('what a client does not read of its connection', '    this.#unread.end();'),
     ['a head that is refused is admitted', 'if (!this.account.admits(headBytes))', 'if (headBytes < 0)'],

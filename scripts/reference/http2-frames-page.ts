@@ -4,9 +4,9 @@ import {
   frameKinds,
   smallData,
   streamStates,
-} from '../../src/http2/frames/frame.ts';
+} from '../../packages/http2/frames/frame.ts';
 
-import type { Tolerance } from '../../src/http2/frames/leaky-bucket.ts';
+import type { Tolerance } from '../../packages/http2/frames/leaky-bucket.ts';
 import {
   addressTolerance,
   bytesForUpdate,
@@ -15,9 +15,9 @@ import {
   resetsInCrowd,
   updatesForData,
   verifiedResets,
-} from '../../src/http2/server/client-budgets.ts';
+} from '../../packages/http2/server/client-budgets.ts';
 
-/** src/http2/frames.md, from the tables that the code goes by. */
+/** packages/http2/frames.md, from the tables that the code goes by. */
 export function http2FramesPage(): string {
   return `${[...introduction, ...frameTable(), ...budgets()].join('\n').trimEnd()}\n`;
 }
@@ -27,7 +27,7 @@ const introduction = [
   '',
   '<!-- Written by `npm run generate` from server/client-budgets.ts. Change those, not this page. -->',
   '',
-  'What each frame of an HTTP/2 client does, by its type and the state of its stream ([RFC 9113 section 5.1](https://www.rfc-editor.org/rfc/rfc9113#section-5.1)), and which budget limits it. The code uses the same table; `src/http2/server/client-budgets.test.ts` tries every cell. Memory: [limits](../../docs/reference/limits.md).',
+  'What each frame of an HTTP/2 client does, by its type and the state of its stream ([RFC 9113 section 5.1](https://www.rfc-editor.org/rfc/rfc9113#section-5.1)), and which budget limits it. The code uses the same table; `packages/http2/server/client-budgets.test.ts` tries every cell. Memory: [limits](../../docs/reference/limits.md).',
   '',
 ];
 

@@ -4,6 +4,7 @@ import { changelogSection } from './changelog-section.ts';
 export const versionPlaces: Readonly<Record<string, RegExp>> = {
   'package.json': /^ {2}"version": "([^"]+)"/gm,
   'demo/package.json': /^ {2}"version": "([^"]+)"/gm,
+  'packages/http2/package.json': /^ {2}"version": "([^"]+)"/gm,
   'deploy/helm/mixed-version-proxy/Chart.yaml': /^(?:version|appVersion): (.+)$/gm,
   'deploy/helm/mixed-version-proxy/values.yaml': /^ {2}tag: (.+)$/gm,
   'deploy/docker/Dockerfile': /image\.version="([^"]+)"/g,

@@ -1,14 +1,14 @@
 /** What a Node program needs in addition to the core: the server, the transport over mTLS, upgrades, HTTP/2, the file store. */
 
-export { Http2Pool, type Http2PoolOptions } from '../http2/client/http2-pool.ts';
+export { Http2Pool, type Http2PoolOptions } from '../../packages/http2/client/http2-pool.ts';
 export {
   type Http2Bindings,
   type Http2Server,
   type Http2ServerOptions,
   serveHttp2,
-} from '../http2/server/fetch-adapter.ts';
-export type { Http2ServerLimits } from '../http2/server/server-session.ts';
-export type { IncomingStream } from '../http2/server/server-stream.ts';
+} from '../../packages/http2/server/fetch-adapter.ts';
+export type { Http2ServerLimits } from '../../packages/http2/server/server-session.ts';
+export type { IncomingStream } from '../../packages/http2/server/server-stream.ts';
 export {
   type ClientAuthorities,
   ClientCertificateReader,

@@ -7,7 +7,7 @@ import {
   type Http2Server,
   type Http2ServerOptions,
   serveHttp2,
-} from '../../src/http2/server/fetch-adapter.ts';
+} from '../../packages/http2/server/fetch-adapter.ts';
 import { routerPair } from './node-exchange.ts';
 
 /** A TLS server with nothing but the adapter behind it, on a free port; closed at the end of the test. */

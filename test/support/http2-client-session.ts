@@ -6,9 +6,9 @@ import {
   ClientSession,
   type ClientSessionOptions,
   ConnectionInbox,
-} from '../../src/http2/client/client-session.ts';
-import type { ClientRequest, ClientStream, StreamListener } from '../../src/http2/client/client-stream.ts';
-import { Http2Error } from '../../src/http2/frames/frame.ts';
+} from '../../packages/http2/client/client-session.ts';
+import type { ClientRequest, ClientStream, StreamListener } from '../../packages/http2/client/client-stream.ts';
+import { Http2Error } from '../../packages/http2/frames/frame.ts';
 import { eventually } from './eventually.ts';
 import { peerName, servingAuthority } from './node-exchange.ts';
 import { type RawHttp2Peer, type RawHttp2ServerOptions, startRawHttp2Server } from './raw-http2-peer.ts';

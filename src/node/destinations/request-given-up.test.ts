@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
 import { connect } from 'node:tls';
 import { peerName, servingAuthority, startPeer } from '../../../test/support/node-exchange.ts';
-import { Http2Pool } from '../../http2/client/http2-pool.ts';
+import { Http2Pool } from '../../../packages/http2/client/http2-pool.ts';
 import type { TransportError } from '../../request/destination.ts';
 import { Deadlines } from '../exchange/deadlines.ts';
 import { BodySource, BodyStream } from '../exchange/request-body.ts';

@@ -1,7 +1,7 @@
 import { firstHeader, type RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { type WatchEventBoundary, watchEventBoundary } from '../../apimachinery/watch-event-boundary.ts';
-import type { ResponseWriter } from '../../http2/server/server-stream.ts';
-import type { HeldBytes } from '../../http2/sockets/held-bytes.ts';
+import type { ResponseWriter } from '../../../packages/http2/server/server-stream.ts';
+import type { HeldBytes } from '../../../packages/http2/sockets/held-bytes.ts';
 import type { OutboundRequest } from '../../request/transport.ts';
 import type { ResponseSink } from './response-sink.ts';
 

@@ -6,10 +6,10 @@ import {
   contentLengthValue,
   hasContent,
   mayHaveLength,
-} from '../../http2/fields/header-fields.ts';
-import type { ResponseWriter } from '../../http2/server/server-stream.ts';
-import { GatheredWrites } from '../../http2/sockets/gathered-writes.ts';
-import type { HeldBytes } from '../../http2/sockets/held-bytes.ts';
+} from '../../../packages/http2/fields/header-fields.ts';
+import type { ResponseWriter } from '../../../packages/http2/server/server-stream.ts';
+import { GatheredWrites } from '../../../packages/http2/sockets/gathered-writes.ts';
+import type { HeldBytes } from '../../../packages/http2/sockets/held-bytes.ts';
 import type { InboundRequest } from '../../request/inbound.ts';
 import { contentLength, type ResponseSink, reasonPhrase } from '../exchange/response-sink.ts';
 

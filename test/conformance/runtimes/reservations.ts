@@ -21,7 +21,7 @@ export const noContentOfReads: Reservation = notPossible(
 );
 
 export const onlyHttp2: Reservation = doesNotApply(
-  'These cases are written in HTTP/1.1. What HTTP/2 has in their place (connection headers and raw frames that it forbids) is tried in `test/security/http2-downgrade.test.ts` and `src/http2/server/*.test.ts`.',
+  'These cases are written in HTTP/1.1. What HTTP/2 has in their place (connection headers and raw frames that it forbids) is tried in `test/security/http2-downgrade.test.ts` and `packages/http2/server/*.test.ts`.',
 );
 
 export const onlyHttp1: Reservation = doesNotApply('This column is HTTP/1.1.');

@@ -27,7 +27,7 @@ export interface Exchange {
 }
 
 export interface Conversation {
-  /** The side of src/http2; Node's engine, nghttp2, has the other one. */
+  /** The side of packages/http2; Node's engine, nghttp2, has the other one. */
   readonly ours: 'client' | 'server';
   /** Exchanges that begin together, when those before are over. */
   readonly groups: readonly (readonly Exchange[])[];

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { performServerHandshake } from 'node:http2';
 import { setImmediate as turn } from 'node:timers/promises';
 import fc from 'fast-check';
-import type { IncomingStream, ServerStream } from '../../../src/http2/server/server-stream.ts';
+import type { IncomingStream, ServerStream } from '../../../packages/http2/server/server-stream.ts';
 
 import { type Frame, frame, frameFlag, frameType } from '../../support/security/raw-http2.ts';
 import { fuzz } from '../fuzz-target.ts';

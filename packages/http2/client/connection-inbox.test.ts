@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { test } from 'node:test';
 import type { TLSSocket } from 'node:tls';
 import { credentials, type Peer, startRawPeer } from '../../../test/support/node-exchange.ts';
-import { TlsDialer } from '../../node/destinations/tls-dialer.ts';
+import { TlsDialer } from '../../../src/node/destinations/tls-dialer.ts';
 import { ConnectionInbox } from './client-session.ts';
 
 const mebibyte = 1024 * 1024;

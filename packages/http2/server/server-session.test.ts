@@ -16,7 +16,7 @@ import { settingsFrame } from '../../../test/support/raw-http2-peer.ts';
 import { recordingLogger } from '../../../test/support/recording-logger.ts';
 import { fieldBlock } from '../../../test/support/security/hpack.ts';
 import { frame, frameFlag, frameType, RawHttp2, uint32 } from '../../../test/support/security/raw-http2.ts';
-import type { NodeInboundRequest } from '../../node/exchange/node-inbound.ts';
+import type { NodeInboundRequest } from '../../../src/node/exchange/node-inbound.ts';
 import { MemoryBudget } from '../sockets/held-bytes.ts';
 import { AddressResets } from './client-budgets.ts';
 import { defaultHttp2ServerLimits, ServerSession } from './server-session.ts';

@@ -15,7 +15,7 @@ import {
 import { LeakyBucket, type Tolerance } from '../frames/leaky-bucket.ts';
 
 /**
- * What one connection may do. Well-behaved clients stay far below; src/http2/frames.md explains each figure.
+ * What one connection may do. Well-behaved clients stay far below; packages/http2/frames.md explains each figure.
  */
 export const connectionTolerances: Readonly<Record<Budget, Tolerance>> = {
   // Burst: twice the number of streams, for a client that cancels all of them. Rate: that of nghttp2.
@@ -174,7 +174,7 @@ function data(counts?: Budget): FrameRules[FrameKind] {
 }
 
 /**
- * What each frame of a client does, and which budget counts it. src/http2/frames.md shows this table;
+ * What each frame of a client does, and which budget counts it. packages/http2/frames.md shows this table;
  * `client-budgets.test.ts` tests every cell.
  */
 export const clientFrameRules: FrameRules = {

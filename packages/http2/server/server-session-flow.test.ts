@@ -10,7 +10,7 @@ import {
   type RawHttp2,
   uint32,
 } from '../../../test/support/security/raw-http2.ts';
-import type { NodeBindings } from '../../node/exchange/node-inbound.ts';
+import type { NodeBindings } from '../../../src/node/exchange/node-inbound.ts';
 
 const { none, endStream, padded } = frameFlag;
 const initialWindow = 65_535;
