@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 
@@ -11,9 +11,8 @@ const root = join(import.meta.dirname, '..');
 
 /** Every module of the product, without its comments. */
 const modules: ReadonlyMap<string, string> = new Map(
-  readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
-    .filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts'))
-    .map((file) => join('src', file))
+  globSync('{src,packages}/**/*.ts', { cwd: root })
+    .filter((file) => !file.endsWith('.test.ts') && !file.includes('/test/'))
     .map((file) => [file, withoutComments(readFileSync(join(root, file), 'utf8'))]),
 );
 

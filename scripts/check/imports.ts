@@ -1,13 +1,13 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 
 const root = join(import.meta.dirname, '..', '..');
 
-/** Modules of src, tests left out, as paths from the root of the checkout. */
+/** Modules of the product, tests left out, as paths from the root of the checkout. */
 export function sourceFiles(): string[] {
-  return readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
-    .map((file) => join('src', file))
-    .filter((file) => /\.tsx?$/.test(file) && !/\.test\.tsx?$/.test(file));
+  return globSync('{src,packages}/**/*.{ts,tsx}', { cwd: root }).filter(
+    (file) => !/\.test\.tsx?$/.test(file) && !/^packages\/[^/]+\/test\//.test(file),
+  );
 }
 
 const imports = /^(?:import|export)\b(?:[^';]*\bfrom)? '([^']+)'|\bimport\('([^']+)'\)/gm;

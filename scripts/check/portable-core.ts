@@ -9,7 +9,7 @@ import { importsOf, sourceFiles } from './imports.ts';
 const root = join(import.meta.dirname, '..', '..');
 
 /**
- * Folders of src that may import Node's modules, and the packages that need them (CONTRIBUTING.md, "Folders").
+ * Folders that may import Node's modules, and the packages that need them (CONTRIBUTING.md, "Folders").
  */
 const runtimeFolders = ['packages/http2/', 'src/node/', 'src/cli/', 'src/sync/node/'];
 /** What the portable core may import besides its own files. */

@@ -28,7 +28,7 @@ const { values, positionals: wanted } = parseArgs({
   options: { all: { type: 'boolean', default: false } },
   allowPositionals: true,
 });
-const files = globSync('{src,test}/**/*.test.ts', { cwd: root })
+const files = globSync('{src,packages/*,test}/**/*.test.ts', { cwd: root })
   .filter((file) => wanted.length === 0 || wanted.some((path) => file.startsWith(path)))
   .sort();
 

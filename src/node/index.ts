@@ -1,14 +1,15 @@
 /** What a Node program needs in addition to the core: the server, the transport over mTLS, upgrades, HTTP/2, the file store. */
 
-export { Http2Pool, type Http2PoolOptions } from '../../packages/http2/client/http2-pool.ts';
 export {
   type Http2Bindings,
+  Http2Pool,
+  type Http2PoolOptions,
   type Http2Server,
+  type Http2ServerLimits,
   type Http2ServerOptions,
+  type IncomingStream,
   serveHttp2,
-} from '../../packages/http2/server/fetch-adapter.ts';
-export type { Http2ServerLimits } from '../../packages/http2/server/server-session.ts';
-export type { IncomingStream } from '../../packages/http2/server/server-stream.ts';
+} from '../../packages/http2/index.ts';
 export {
   type ClientAuthorities,
   ClientCertificateReader,

@@ -20,7 +20,7 @@ test('every relative link, image and anchor of the pages leads somewhere', async
 });
 
 test('every test that the threat model names is there', async () => {
-  const files = globSync('{src,test}/**/*.ts', { cwd: root });
+  const files = globSync('{src,packages,test}/**/*.ts', { cwd: root });
   const named = (await readFile(join(root, 'SECURITY.md'), 'utf8')).match(/(?<=`)[^` ]+\.ts(?=`)/g) ?? [];
   assert.ok(named.length > 40);
   const path = (name: string) => name.replace(/^\.\.\//, 'test/').replaceAll('*', '[^/]*');

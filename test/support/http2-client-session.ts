@@ -7,7 +7,11 @@ import {
   type ClientSessionOptions,
   ConnectionInbox,
 } from '../../packages/http2/client/client-session.ts';
-import type { ClientRequest, ClientStream, StreamListener } from '../../packages/http2/client/client-stream.ts';
+import type {
+  ClientRequest,
+  ClientStream,
+  StreamListener,
+} from '../../packages/http2/client/client-stream.ts';
 import { Http2Error } from '../../packages/http2/frames/frame.ts';
 import { eventually } from './eventually.ts';
 import { peerName, servingAuthority } from './node-exchange.ts';

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';
 import type { TLSSocket } from 'node:tls';
-import { credentials, type Peer, startRawPeer } from '../../../test/support/node-exchange.ts';
 import { TlsDialer } from '../../../src/node/destinations/tls-dialer.ts';
+import { credentials, type Peer, startRawPeer } from '../../../test/support/node-exchange.ts';
 import { ConnectionInbox } from './client-session.ts';
 
 const mebibyte = 1024 * 1024;

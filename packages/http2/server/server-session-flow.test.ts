@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
+import type { NodeBindings } from '../../../src/node/exchange/node-inbound.ts';
 import { eventually } from '../../../test/support/eventually.ts';
 import { preface, requestLines, startWithFrames } from '../../../test/support/raw-http2-client.ts';
 import { settingsFrame } from '../../../test/support/raw-http2-peer.ts';
@@ -10,7 +11,6 @@ import {
   type RawHttp2,
   uint32,
 } from '../../../test/support/security/raw-http2.ts';
-import type { NodeBindings } from '../../../src/node/exchange/node-inbound.ts';
 
 const { none, endStream, padded } = frameFlag;
 const initialWindow = 65_535;

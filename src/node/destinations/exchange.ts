@@ -1,10 +1,14 @@
 import type { Dispatcher } from 'undici';
+import {
+  type ClientRequest,
+  type HeldBytes,
+  Http2Error,
+  RequestHeadTooLargeError,
+  type RequestListener,
+  type ResponseSource,
+  type ResponseWriter,
+} from '../../../packages/http2/index.ts';
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
-import { Http2Error, RequestHeadTooLargeError } from '../../../packages/http2/client/client-session.ts';
-import type { ClientRequest, ResponseSource } from '../../../packages/http2/client/client-stream.ts';
-import type { RequestListener } from '../../../packages/http2/client/dispatched-request.ts';
-import type { ResponseWriter } from '../../../packages/http2/server/server-stream.ts';
-import type { HeldBytes } from '../../../packages/http2/sockets/held-bytes.ts';
 import { TransportError, type TransportErrorCode } from '../../request/destination.ts';
 import type { ByteCounter } from '../../request/inbound.ts';
 import {

@@ -1,10 +1,13 @@
 import type { TLSSocket } from 'node:tls';
 import { Client, type Dispatcher, Pool } from 'undici';
+import {
+  DispatchedRequest,
+  type HeldBytes,
+  type ResponseSource,
+  requestLines,
+  type StreamListener,
+} from '../../../packages/http2/index.ts';
 import { allHeaders, type RawHeaders } from '../../apimachinery/raw-headers.ts';
-import type { ResponseSource, StreamListener } from '../../../packages/http2/client/client-stream.ts';
-import { DispatchedRequest } from '../../../packages/http2/client/dispatched-request.ts';
-import { requestLines } from '../../../packages/http2/fields/header-fields.ts';
-import type { HeldBytes } from '../../../packages/http2/sockets/held-bytes.ts';
 import { TransportError } from '../../request/destination.ts';
 import { connectionsWithin, usableMemory } from '../exchange/serving-limits.ts';
 

@@ -1,8 +1,8 @@
 import { type IncomingMessage, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { linesForLogs } from '../../../packages/http2/index.ts';
 import { type RawHeaders, rawHeadersOf } from '../../apimachinery/raw-headers.ts';
 import { isUriHost } from '../../apimachinery/request-target.ts';
-import { linesForLogs } from '../../../packages/http2/fields/header-fields.ts';
 
 /** Characters of `uri-host [ ":" port ]` (RFC 9110 section 7.2, RFC 3986 section 3.2.2). */
 const hostCharacters = /^[\w.~!$&'()*+,;=:[\]%-]*$/;

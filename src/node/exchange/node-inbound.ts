@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
+import type { Holding } from '../../../packages/http2/index.ts';
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { statusParts } from '../../apimachinery/status.ts';
-import type { Holding } from '../../../packages/http2/sockets/held-bytes.ts';
 import { retryAfterSeconds } from '../../proxy/undelivered.ts';
 import { auditIdHeader, auditIdOf } from '../../request/headers.ts';
 import {

@@ -1,7 +1,6 @@
+import type { HeldBytes, ResponseWriter } from '../../../packages/http2/index.ts';
 import { firstHeader, type RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { type WatchEventBoundary, watchEventBoundary } from '../../apimachinery/watch-event-boundary.ts';
-import type { ResponseWriter } from '../../../packages/http2/server/server-stream.ts';
-import type { HeldBytes } from '../../../packages/http2/sockets/held-bytes.ts';
 import type { OutboundRequest } from '../../request/transport.ts';
 import type { ResponseSink } from './response-sink.ts';
 

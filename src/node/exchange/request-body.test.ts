@@ -3,7 +3,7 @@ import { PassThrough } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { describe, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
-import { MemoryBudget } from '../../../packages/http2/sockets/held-bytes.ts';
+import { MemoryBudget } from '../../../packages/http2/index.ts';
 import { BodySource, BodyStream, maximumKept } from './request-body.ts';
 
 const whole = (): boolean => false;

@@ -1,6 +1,5 @@
 import { Readable } from 'node:stream';
-import type { RequestBody } from '../../../packages/http2/client/http2-pool.ts';
-import type { Holding } from '../../../packages/http2/sockets/held-bytes.ts';
+import type { Holding, RequestBody } from '../../../packages/http2/index.ts';
 
 /**
  * A body up to this size is sent in one piece if it has arrived completely, as most objects have. It fits into one HTTP/2

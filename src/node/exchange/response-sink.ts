@@ -1,7 +1,10 @@
+import {
+  type HeldBytes,
+  hasContent,
+  mayHaveLength,
+  type ResponseWriter,
+} from '../../../packages/http2/index.ts';
 import { firstHeader, headerLines, type RawHeaders } from '../../apimachinery/raw-headers.ts';
-import { hasContent, mayHaveLength } from '../../../packages/http2/fields/header-fields.ts';
-import type { ResponseWriter } from '../../../packages/http2/server/server-stream.ts';
-import type { HeldBytes } from '../../../packages/http2/sockets/held-bytes.ts';
 
 /** Where a response goes: a stream of an HTTP/2 client is one itself. */
 export interface ResponseSink {

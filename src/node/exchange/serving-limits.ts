@@ -1,6 +1,9 @@
 import { totalmem } from 'node:os';
-import { defaultHttp2ServerLimits, type Http2ServerLimits } from '../../../packages/http2/server/server-session.ts';
-import { MemoryBudget } from '../../../packages/http2/sockets/held-bytes.ts';
+import {
+  defaultHttp2ServerLimits,
+  type Http2ServerLimits,
+  MemoryBudget,
+} from '../../../packages/http2/index.ts';
 
 /** Part of the memory that may be held for others. Connections, the router itself and V8's heap need the rest. */
 const partForOthers = 8;

@@ -1,15 +1,15 @@
 import { type ServerResponse, STATUS_CODES } from 'node:http';
-import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
-import { rememberingNames } from '../../apimachinery/remembered-by-name.ts';
 import {
   connectionSpecific,
   contentLengthValue,
+  GatheredWrites,
+  type HeldBytes,
   hasContent,
   mayHaveLength,
-} from '../../../packages/http2/fields/header-fields.ts';
-import type { ResponseWriter } from '../../../packages/http2/server/server-stream.ts';
-import { GatheredWrites } from '../../../packages/http2/sockets/gathered-writes.ts';
-import type { HeldBytes } from '../../../packages/http2/sockets/held-bytes.ts';
+  type ResponseWriter,
+} from '../../../packages/http2/index.ts';
+import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
+import { rememberingNames } from '../../apimachinery/remembered-by-name.ts';
 import type { InboundRequest } from '../../request/inbound.ts';
 import { contentLength, type ResponseSink, reasonPhrase } from '../exchange/response-sink.ts';
 

@@ -1,10 +1,16 @@
 import type { Readable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
+import {
+  type Holding,
+  type Http2Server,
+  type IncomingStream,
+  type MemoryBudget,
+  type Relief,
+  type StreamFollower,
+  serveHttp2,
+} from '../../../packages/http2/index.ts';
 import { statusResponse } from '../../apimachinery/status.ts';
-import { type Http2Server, serveHttp2 } from '../../../packages/http2/server/fetch-adapter.ts';
-import type { IncomingStream, StreamFollower } from '../../../packages/http2/server/server-stream.ts';
-import type { Holding, MemoryBudget, Relief } from '../../../packages/http2/sockets/held-bytes.ts';
 import { sentElsewhere } from '../../request/transport.ts';
 import { silentLogger } from '../../runtime/logger.ts';
 import { type NodeInboundOptions, NodeInboundRequest } from '../exchange/node-inbound.ts';

@@ -3,10 +3,13 @@ import { Socket } from 'node:net';
 import type { Duplex, Readable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import { getRequestListener } from '@hono/node-server';
+import {
+  type Holding,
+  lightRequest,
+  type ReceivedRequest,
+  type StreamFollower,
+} from '../../../packages/http2/index.ts';
 import { statusParts, statusResponse } from '../../apimachinery/status.ts';
-import { lightRequest, type ReceivedRequest } from '../../../packages/http2/server/fetch-adapter.ts';
-import type { StreamFollower } from '../../../packages/http2/server/server-stream.ts';
-import type { Holding } from '../../../packages/http2/sockets/held-bytes.ts';
 import { announcesBody } from '../../request/inbound.ts';
 import { sentElsewhere } from '../../request/transport.ts';
 import { errorCode } from '../../runtime/errors.ts';

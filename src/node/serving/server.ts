@@ -2,9 +2,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
-import { networkOf } from '../../../packages/http2/server/client-budgets.ts';
-import { handleInput } from '../../../packages/http2/sockets/gathered-writes.ts';
-import { type Account, MemoryBudget, type Relief } from '../../../packages/http2/sockets/held-bytes.ts';
+import {
+  type Account,
+  handleInput,
+  MemoryBudget,
+  networkOf,
+  type Relief,
+} from '../../../packages/http2/index.ts';
 import { defaultLogger } from '../../runtime/console-logger.ts';
 import { FailureLog, type Logger } from '../../runtime/logger.ts';
 import { defaultServerLimits, memoryForOthers, type ServerLimits } from '../exchange/serving-limits.ts';

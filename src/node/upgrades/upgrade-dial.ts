@@ -1,7 +1,7 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { requestLines } from '../../../packages/http2/index.ts';
 import { allHeaders, firstHeader, type RawHeaders } from '../../apimachinery/raw-headers.ts';
-import { requestLines } from '../../../packages/http2/fields/header-fields.ts';
 import { TransportError, type TransportErrorCode } from '../../request/destination.ts';
 import type { OutboundRequest } from '../../request/transport.ts';
 import { toTransportError } from '../destinations/exchange.ts';

@@ -26,7 +26,7 @@ export async function readPages(): Promise<readonly Page[]> {
       'test/live/install/README.md',
       'src/*.md',
       'src/edge/README.md',
-      'packages/http2/*.md',
+      'packages/*/*.md',
     ],
     { cwd: root },
   ))

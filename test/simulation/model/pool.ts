@@ -1,6 +1,5 @@
 import { Readable } from 'node:stream';
-import type { ClientRequest, ResponseSource } from '../../../packages/http2/client/client-stream.ts';
-import type { RequestListener } from '../../../packages/http2/client/dispatched-request.ts';
+import type { ClientRequest, RequestListener, ResponseSource } from '../../../packages/http2/index.ts';
 import type { DestinationPool, OpenPool } from '../../../src/node/destinations/node-transport.ts';
 import type { TransportCredentials } from '../../../src/node/destinations/tls-dialer.ts';
 import { type Destination, TransportError } from '../../../src/request/destination.ts';
