@@ -20,16 +20,16 @@ export function differencesSection({ served }: Pick<RouterStatus, 'served'>, hos
   const { columns, differing } = served;
   return html`<section id="differences" class="card" aria-labelledby="differences-heading">
 <h2 id="differences-heading">What differs</h2>
-<p class="legend"><b>${count(differingRows, 'row')}, ${count(columns.length, 'column')}</b> <span class="meaning">${symbol('served')} served</span> <span class="meaning">${symbol('missing')} not served</span>${
+<p class="legend"><b>${count(differingRows, 'resource')}</b> <span class="meaning">${symbol('served')} served</span> <span class="meaning">${symbol('missing')} not served</span>${
     hasUnknown(differing)
       ? html` <span class="meaning">${symbol('unknown')} not known, taken as served</span>`
       : ''
   }</p>
 ${scrolling(
   'Table of what differs',
-  html`<table class="matrix">
+  html`<table class="matrix" role="table">
 <caption class="visually-hidden">Resources that not every server serves, and which servers do</caption>
-<thead><tr><th scope="col">Resource</th>${columns.map((column, index) => columnHead(column, index, hostnames))}</tr></thead>
+<thead role="rowgroup"><tr role="row"><th scope="col" role="columnheader">Resource</th>${columns.map((column, index) => columnHead(column, index, hostnames))}</tr></thead>
 ${differing.map((group) => groupBody(group, columns.length))}
 </table>`,
 )}
@@ -51,7 +51,7 @@ function columnHead(
     .sort(compareNames)
     .map((name) => html`<span class="name detail">${name}</span>`);
   const key = `${version ?? ''} ${servers.map((id) => displayName(id, hostnames)).join(' ')}`;
-  return html`<th scope="col" data-key="${key}">${versionMarkup(version)}${
+  return html`<th scope="col" role="columnheader" data-key="${key}">${versionMarkup(version)}${
     servers.length <= namedInHead
       ? names
       : html`<details data-key="column-${index}"><summary>${count(servers.length, 'server')}</summary>${names}</details>`
@@ -59,16 +59,16 @@ function columnHead(
 }
 
 function groupBody({ group, rows }: DifferingGroup, columns: number): Markup {
-  return html`<tbody data-key="${group}">
-<tr><th scope="rowgroup" colspan="${columns + 1}"><span class="name">${group === '' ? 'core' : group}</span></th></tr>
+  return html`<tbody role="rowgroup" data-key="${group}">
+<tr role="row"><th scope="rowgroup" role="rowheader" colspan="${columns + 1}"><span class="name">${group === '' ? 'core' : group}</span></th></tr>
 ${rows.map(matrixRow)}
 </tbody>`;
 }
 
 function matrixRow({ version, resource, subresource, cells }: DifferingRow): Markup {
-  return html`<tr><th scope="row">${resourceMarkup(resource, subresource, version)}</th>${cells.map(
+  return html`<tr role="row"><th scope="row" role="rowheader">${resourceMarkup(resource, subresource, version)}</th>${cells.map(
     (cell) =>
-      html`<td class="${cell}">${symbol(cell)}<span class="visually-hidden">${words[cell]}</span></td>`,
+      html`<td class="${cell}" role="cell">${symbol(cell)}<span class="visually-hidden">${words[cell]}</span></td>`,
   )}</tr>`;
 }
 

@@ -5,7 +5,7 @@ import type { Markup } from './wording/markup.ts';
 export interface Explained {
   readonly request: RequestToExplain;
   readonly explanation: Explanation;
-  /** As `explain` prints it. */
+  /** As `explain` prints it: the answer is its first line. */
   readonly text: string;
 }
 
@@ -33,9 +33,9 @@ ${explanationMarkup(explained)}
 /** The script asks for it again with every update: it depends on the snapshot and on the health of servers. */
 export function explanationMarkup(explained: Explained | undefined): Markup {
   if (explained === undefined) return html`<div id="explanation"></div>`;
-  const { decision, reason } = explained.explanation;
+  const [answer, ...details] = explained.text.split('\n');
   return html`<div id="explanation">
-<p role="status"><b>${decision}</b> ${reason}</p>
-<pre>${explained.text}</pre>
+<p role="status"><b>${answer}</b></p>
+<pre>${details.join('\n').trim()}</pre>
 </div>`;
 }

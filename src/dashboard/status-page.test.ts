@@ -100,7 +100,7 @@ describe('the status page', () => {
     assert.match(response.headers.get('content-security-policy') ?? '', /^default-src 'none';/);
     assert.match(
       await response.text(),
-      /<pre>Goes to cp-b \(1\.26\): local does not serve the resource\.\n\nRequest: .*GET \/apis\/batch\/v1\/jobs\n/,
+      /<b>Goes to cp-b \(1\.26\): local does not serve the resource\.<\/b><\/p>\n<pre>Request: .*GET \/apis\/batch\/v1\/jobs\n/,
     );
   });
 

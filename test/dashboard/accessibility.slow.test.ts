@@ -145,7 +145,7 @@ describe('the status page', inChromium, () => {
     await page.locator('#explain-url').focus();
     await page.keyboard.type('/api/v1/pods');
     await page.keyboard.press('Enter');
-    await page.locator('#explanation [role=status]', { hasText: 'ServedLocally' }).waitFor();
+    await page.locator('#explanation [role=status]', { hasText: 'it serves the resource' }).waitFor();
   });
 
   it('tells a screen reader of news in one sentence, and of the passing of time nothing', async (context) => {

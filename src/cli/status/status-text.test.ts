@@ -132,7 +132,7 @@ describe('the text of status', () => {
       ...changes,
     });
     const what =
-      '1.36 (newest) is preferred for writes and requests for resources that the versions understand differently';
+      '1.36 (newest) should answer every write and every request for a resource whose fields differ';
     assert.equal(
       version([of(25), of(26), of(36)]),
       '1.36 (newest) answers for all: every write, since admission policies differ; and every request for a resource whose fields differ',

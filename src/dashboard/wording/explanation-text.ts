@@ -3,6 +3,7 @@ import type { Explanation, RequestToExplain } from '../../proxy/explain.ts';
 import type { DecisionReason } from '../../routing/decision.ts';
 import { printable } from '../../runtime/printable.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
+import { displayName, type Hostnames, withDisplayNames } from './display-names.ts';
 import { otherVersionText } from './preferred-version-text.ts';
 
 /**
@@ -26,12 +27,15 @@ export function explanationText(
     notes,
     trace,
   } = explanation;
+  const hostnames: Hostnames = new Map(
+    table?.snapshot.servers.flatMap(({ id, hostname }) => (hostname === undefined ? [] : [[id, hostname]])),
+  );
   const named = (id: string) => {
-    const hostname = table?.snapshot.servers.find((server) => server.id === id)?.hostname ?? id;
+    const hostname = displayName(id, hostnames);
     return hostname === id ? id : `${hostname} (${id})`;
   };
   const lines = [
-    answer(explanation, table, serverId, named),
+    answer(explanation, table, serverId, hostnames),
     '',
     row('Request', `${request.method} ${request.url}`),
   ];
@@ -48,7 +52,7 @@ export function explanationText(
   );
   if (trace.length > 0) lines.push('Rules:');
   for (const { rule, matched, detail } of trace) {
-    lines.push(`  ${matched ? '->' : '  '} ${rule} ${matched ? 'Yes' : 'No'}: ${detail}`);
+    lines.push(`  ${matched ? '->' : '  '} ${rule} ${matched ? 'Yes' : 'No'}: ${withDisplayNames(detail, hostnames)}`);
   }
   lines.push(row('Decision', decision), row('Reason', reason));
   if (message !== undefined) lines.push(row('Message', message));
@@ -83,7 +87,7 @@ const whyText: Readonly<Partial<Record<string, string>>> = {
   ServedByPeer: '{local} does not serve the resource',
   PeerAddressUnknown: 'no server that serves it has a usable address',
   ServerDeparted: 'the last server that serves it has left',
-  ServerNotKnown: 'nobody else serves it, and one server has not been read since it was lost',
+  ServerNotKnown: 'no other server serves it, and a server that was lost has not been read since',
   NotServedByAnyServer: 'no server serves the resource, and the response is its 404',
   LocalServerDown: '{local} is down',
   PreferredVersion: '{version} answers for all while versions differ',
@@ -100,8 +104,9 @@ function answer(
   { decision, reason, message, candidates, otherVersions = [], versionInstead }: Explanation,
   table: ExplainedTable | undefined,
   serverId: string | undefined,
-  named: (id: string) => string,
+  hostnames: Hostnames,
 ): string {
+  const named = (id: string) => displayName(id, hostnames);
   if (decision === 'refused') return `Is refused: ${message ?? reason}.`;
   const local = serverId === undefined ? 'the server of a gateway' : named(serverId);
   const minorOf = (id: string | undefined) =>

@@ -19,14 +19,14 @@ function currentPreferenceText({ enabled, preferredVersion, servers }: Preferenc
   if (!enabled || preferredVersion.minor === null) return undefined;
   const { configured, minor, enforcementDiffers } = preferredVersion;
   const version = configured === minor ? minor : `${minor} (${configured})`;
-  const what = 'requests for resources that the versions understand differently';
   const responding = respondingVersion(minor, servers);
+  const differing = 'every request for a resource whose fields differ';
   if (responding === minor) {
     return enforcementDiffers
-      ? `${version} answers for all: every write, since admission policies differ; and every request for a resource whose fields differ`
-      : `${version} answers every request for a resource whose fields differ`;
+      ? `${version} answers for all: every write, since admission policies differ; and ${differing}`
+      : `${version} answers ${differing}`;
   }
-  const preferred = `${version} is preferred for ${enforcementDiffers ? 'writes and ' : ''}${what}`;
+  const preferred = `${version} should answer ${enforcementDiffers ? 'every write and ' : ''}${differing}`;
   if (responding === undefined) return `${preferred}, but no server is healthy: requests get 503`;
   return `${preferred}, but ${otherVersionText(responding)}`;
 }
