@@ -98,7 +98,9 @@ describe('the explain box', inChromium, () => {
       await page.getByLabel('Path or URL').fill(path);
       await page.getByRole('button', { name: 'Explain' }).click();
 
-      await page.locator('#explanation [role=status]', { hasText: /^Goes to .+: .+ does not serve the resource\.$/ }).waitFor();
+      await page
+        .locator('#explanation [role=status]', { hasText: /^Goes to .+: .+ does not serve the resource\.$/ })
+        .waitFor();
       const text = (await page.locator('#explanation pre').textContent()) ?? '';
       assert.match(text, /^ {2}-> 7 Does a peer serve it\? Yes: reachable: control-plane-3$/m);
       assert.match(text, /^ {2}verb: +create$/m);

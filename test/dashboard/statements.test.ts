@@ -269,7 +269,10 @@ describe('an explanation on the status page', () => {
   it('names the version that answers in place of the preferred one', async () => {
     const path = explain('/apis/batch/v1/namespaces/default/jobs');
     const text = await shown({ snapshot: threeVersions(), path });
-    assert.match(text, /Goes to cp-36 \(1\.36\): 1\.36 answers for all while versions differ\. .* Candidates: cp-36 /);
+    assert.match(
+      text,
+      /Goes to cp-36 \(1\.36\): 1\.36 answers for all while versions differ\. .* Candidates: cp-36 /,
+    );
     assert.doesNotMatch(text, /no server of it is healthy/);
     for (const changed of [{ down: ['cp-36'] }, { snapshot: threeVersions({ departedAt: createdAt }) }]) {
       const without = await shown({ snapshot: threeVersions(), path, ...changed });

@@ -52,7 +52,9 @@ export function explanationText(
   );
   if (trace.length > 0) lines.push('Rules:');
   for (const { rule, matched, detail } of trace) {
-    lines.push(`  ${matched ? '->' : '  '} ${rule} ${matched ? 'Yes' : 'No'}: ${withDisplayNames(detail, hostnames)}`);
+    lines.push(
+      `  ${matched ? '->' : '  '} ${rule} ${matched ? 'Yes' : 'No'}: ${withDisplayNames(detail, hostnames)}`,
+    );
   }
   lines.push(row('Decision', decision), row('Reason', reason));
   if (message !== undefined) lines.push(row('Message', message));
