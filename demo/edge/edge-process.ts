@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Readable } from 'node:stream';
-import { lifeOf } from '../harness/process-life.ts';
+import { lifeOf } from '../process-life.ts';
 import type { RunningEdge } from './running-edge.ts';
 
 /** Milliseconds. */

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { runtimeFile } from '../runtimes/index.ts';
+import { runtimeFile } from '../../scripts/runtimes/index.ts';
 import { startEdgeProcess } from './edge-process.ts';
 import type { RunningEdge, StartEdgeOptions } from './running-edge.ts';
 import { bundleWorkerBuild, type WorkerBuild } from './worker-build.ts';

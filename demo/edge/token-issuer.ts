@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { CompactSign } from 'jose';
-import type { CertificatePaths } from '../../demo/certificates.ts';
 import { generateSigningKey, signingKeyOf } from '../../src/snapshot/signing/seal.ts';
+import type { CertificatePaths } from '../certificates.ts';
 
 interface TokenSubject {
   readonly name: string;

@@ -40,7 +40,7 @@ export async function readWorkerBuild(directory = join(root, 'dist-worker')): Pr
 /** Builds the Worker from its sources, in memory: for whoever must not depend on what was built before. */
 export async function bundleWorkerBuild(): Promise<WorkerBuild> {
   // Loaded here only: a router that is run from a finished build needs no bundler.
-  const { bundleWorker } = await import('../worker/bundle-worker.ts');
+  const { bundleWorker } = await import('../../scripts/worker/bundle-worker.ts');
   const modules = await bundleWorker();
   const decoder = new TextDecoder();
   return workerBuild(modules.map(({ name, contents }) => ({ name, text: decoder.decode(contents) })));

@@ -72,7 +72,7 @@ export function workerdConfig(options: WorkerdConfigOptions): string {
     ({ className }) =>
       `(className = ${quote(className)}, uniqueKey = ${quote(`mixed-version-proxy-${className}`)}, enableSql = true)`,
   );
-  return `# Made by scripts/edge/workerd-config.ts; docs/guides/edge.md says what is in it and why.
+  return `# Made by demo/edge/workerd-config.ts; docs/guides/edge.md says what is in it and why.
 using Workerd = import "/workerd/workerd.capnp";
 
 const config :Workerd.Config = (

@@ -1,6 +1,6 @@
 import { mkdir, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { writePrivate } from '../../demo/certificates.ts';
+import { writePrivate } from '../certificates.ts';
 import type { EdgeTls, PemPair } from './running-edge.ts';
 import type { WorkerBuild } from './worker-build.ts';
 import { type WorkerdKeypair, workerdConfig } from './workerd-config.ts';

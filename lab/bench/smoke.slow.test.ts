@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict';
 import { access } from 'node:fs/promises';
 import { test } from 'node:test';
-import { startBackend } from '../../scripts/bench/rivals/backend.ts';
-import { contenderNames } from '../../scripts/bench/rivals/contender.ts';
-import { enter } from '../../scripts/bench/rivals/contenders.ts';
-import { router } from '../../scripts/bench/rivals/router.ts';
-import { startContender } from '../../scripts/bench/rivals/running-contender.ts';
-import { measureWorkload } from '../../scripts/bench/throughput/measure-workload.ts';
-import { workloads } from '../../scripts/bench/throughput/workloads.ts';
-import { measureWatches } from '../../scripts/bench/watches/measure-watches.ts';
-import { createWorkbench } from '../../scripts/bench/workbench.ts';
-import { withCleanup } from '../../scripts/harness/cleanup.ts';
-import { chooseCores } from '../../scripts/harness/machine.ts';
-import { findProgram } from '../../scripts/harness/programs.ts';
+import { findProgram } from '../../test/support/find-program.ts';
+import { withCleanup } from '../harness/cleanup.ts';
+import { chooseCores } from '../harness/machine.ts';
+import { startBackend } from './rivals/backend.ts';
+import { contenderNames } from './rivals/contender.ts';
+import { enter } from './rivals/contenders.ts';
+import { router } from './rivals/router.ts';
+import { startContender } from './rivals/running-contender.ts';
+import { measureWorkload } from './throughput/measure-workload.ts';
+import { workloads } from './throughput/workloads.ts';
+import { measureWatches } from './watches/measure-watches.ts';
+import { createWorkbench } from './workbench.ts';
 
 const lacksPrograms = ['h2load', 'wrk'].some((name) => findProgram(name) === undefined);
 const skipWatches = ['go', 'cc'].some((name) => findProgram(name) === undefined)

@@ -2,7 +2,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect, type TLSSocket } from 'node:tls';
-import { frameFlag, frameHead, frameType } from '../../../packages/http2/frames/frame.ts';
+import { frameFlag, frameHead, frameType } from '../../packages/http2/frames/frame.ts';
 import { type Flood, floods } from './floods.ts';
 
 const [port = '', index = '', milliseconds = ''] = process.argv.slice(2);

@@ -1,23 +1,23 @@
-/** Floods of one attacker, and what another client notices: `npm run experiment:floods`, bench/results/floods.md. */
+/** Floods of one attacker, and what another client notices: `npm run lab -- floods`, lab/bench/results/floods.md. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { type ClientHttp2Session, connect } from 'node:http2';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createCertificateAuthority } from '../../../demo/certificate-authority.ts';
-import { type Child, type Command, startChild } from '../../harness/child-process.ts';
-import { type Cleanup, withCleanup } from '../../harness/cleanup.ts';
-import { countFrom, runMainWithOptions, secondsFrom } from '../../harness/command-line.ts';
-import { freePort } from '../../harness/free-port.ts';
-import { usageOf } from '../../harness/process-usage.ts';
-import { findProgram } from '../../harness/programs.ts';
-import { median } from '../../harness/statistics.ts';
-import { waitUntil } from '../../harness/wait-until.ts';
-import { markdownTable } from '../../report/text-table.ts';
+import { createCertificateAuthority } from '../../demo/certificate-authority.ts';
+import { type Child, type Command, startChild } from '../../test/support/child-process.ts';
+import { findProgram } from '../../test/support/find-program.ts';
+import { freePort } from '../../test/support/free-port.ts';
+import { waitUntil } from '../../test/support/wait-until.ts';
+import { type Cleanup, withCleanup } from '../harness/cleanup.ts';
+import { countFrom, runMainWithOptions, secondsFrom } from '../harness/command-line.ts';
+import { usageOf } from '../harness/process-usage.ts';
+import { median } from '../harness/statistics.ts';
+import { markdownTable } from '../report/text-table.ts';
 import { type Flood, floods } from './floods.ts';
 import { attackWholeRouters } from './whole-router.ts';
 
-const usage = `npm run experiment:floods -- [options]
+const usage = `npm run lab -- floods [options]
   --seconds N      of each flood (3)
   --against TREE   a checkout of an earlier revision with its node_modules, measured too
   --only TEXT      floods whose titles hold it
@@ -73,7 +73,7 @@ await runMainWithOptions(
                 rest: secondsFrom('rest', given.rest),
                 only: given.attacks.split(',').filter(Boolean),
                 trees: {
-                  now: resolve(import.meta.dirname, '../../..'),
+                  now: resolve(import.meta.dirname, '../..'),
                   ...(given.against === undefined ? {} : { before: resolve(given.against) }),
                 },
               },

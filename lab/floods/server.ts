@@ -7,9 +7,9 @@ import { createSecureServer } from 'node:http2';
 import { Agent, request as httpsRequest } from 'node:https';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { NodeBindings } from '../../../src/node/exchange/node-inbound.ts';
+import type { NodeBindings } from '../../src/node/exchange/node-inbound.ts';
 
-const [kind, port = '', directory = '', upstream = '', tree = resolve(import.meta.dirname, '../../..')] =
+const [kind, port = '', directory = '', upstream = '', tree = resolve(import.meta.dirname, '../..')] =
   process.argv.slice(2);
 const tls = {
   cert: readFileSync(join(directory, 'serving.crt'), 'utf8'),

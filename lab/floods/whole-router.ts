@@ -1,5 +1,5 @@
 /**
- * Attacks on a whole router in a memory cgroup, with honest clients beside it: `npm run experiment:floods -- --memory 512,2048`.
+ * Attacks on a whole router in a memory cgroup, with honest clients beside it: `npm run lab -- floods --memory 512,2048`.
  * The router has one API server behind it, which answers at once, holds, denies or keeps silent as the path says.
  */
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -7,17 +7,17 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect } from 'node:tls';
-import { createCertificateAuthority } from '../../../demo/certificate-authority.ts';
-import { createDemoCertificates } from '../../../demo/certificates.ts';
-import { serveFlags } from '../../../demo/routers.ts';
-import { generateKeyFiles, publicKeysFile } from '../../../src/cli/commands/keygen.ts';
-import { silentLogger } from '../../../src/runtime/logger.ts';
-import { sealedSnapshotType } from '../../../src/snapshot/signing/open-sealed.ts';
-import { type Child, startChild } from '../../harness/child-process.ts';
-import type { Cleanup } from '../../harness/cleanup.ts';
-import { flagArguments } from '../../harness/command.ts';
-import { freePort } from '../../harness/free-port.ts';
-import { waitUntil } from '../../harness/wait-until.ts';
+import { createCertificateAuthority } from '../../demo/certificate-authority.ts';
+import { createDemoCertificates } from '../../demo/certificates.ts';
+import { serveFlags } from '../../demo/routers.ts';
+import { generateKeyFiles, publicKeysFile } from '../../src/cli/commands/keygen.ts';
+import { silentLogger } from '../../src/runtime/logger.ts';
+import { sealedSnapshotType } from '../../src/snapshot/signing/open-sealed.ts';
+import { type Child, startChild } from '../../test/support/child-process.ts';
+import { flagArguments } from '../../test/support/command.ts';
+import { freePort } from '../../test/support/free-port.ts';
+import { waitUntil } from '../../test/support/wait-until.ts';
+import type { Cleanup } from '../harness/cleanup.ts';
 import { HonestClients, type HonestCounts } from './honest-clients.ts';
 import { type CgroupUsage, type MemoryCgroup, memoryCgroup } from './memory-cgroup.ts';
 import { type RouterAttack, routerAttacks } from './router-attacks.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { startChild } from '../../scripts/harness/child-process.ts';
-import { Cleanup, withCleanup } from '../../scripts/harness/cleanup.ts';
-import { countFrom, namesFrom, secondsFrom, UsageError } from '../../scripts/harness/command-line.ts';
+import { startChild } from '../../test/support/child-process.ts';
+import { Cleanup, withCleanup } from './cleanup.ts';
+import { countFrom, namesFrom, secondsFrom, UsageError } from './command-line.ts';
 
 test('names come in the order of the tables, whatever the order they were given in', () => {
   assert.deepEqual(namesFrom('only', 'c, a', ['a', 'b', 'c']), ['a', 'c']);
@@ -53,7 +53,7 @@ test('one step that fails does not keep the others from being taken', async () =
 });
 
 test('a process that is told to end undoes what is nested first, and then ends', async () => {
-  const module = join(import.meta.dirname, '..', '..', 'scripts', 'harness', 'cleanup.ts');
+  const module = join(import.meta.dirname, 'cleanup.ts');
   const program = `
     import { setTimeout as sleep } from 'node:timers/promises';
     import { withCleanup } from ${JSON.stringify(module)};

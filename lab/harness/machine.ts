@@ -1,6 +1,6 @@
 import { availableParallelism, cpus, loadavg, release, totalmem } from 'node:os';
+import { findProgram } from '../../test/support/find-program.ts';
 import type { Machine } from './machine-schema.ts';
-import { findProgram } from './programs.ts';
 
 /** As it is now. */
 export function describeMachine(): Machine {

@@ -1,15 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { startChild } from '../../scripts/harness/child-process.ts';
-import { parseOpenFileLimit } from '../../scripts/harness/open-files.ts';
-import {
-  parseCpuTime,
-  parseStatus,
-  processTree,
-  resetPeak,
-  socketsOf,
-  usageOf,
-} from '../../scripts/harness/process-usage.ts';
+import { startChild } from '../../test/support/child-process.ts';
+import { parseOpenFileLimit } from './open-files.ts';
+import { parseCpuTime, parseStatus, processTree, resetPeak, socketsOf, usageOf } from './process-usage.ts';
 
 test('CPU time is user and system time, whatever the process is called', () => {
   const rest = 'S 1 2 3 0 -1 4194304 10 20 30 40 150 25 7 8 20 0 1 0 100 200 300';

@@ -1,22 +1,12 @@
 import { execFile } from 'node:child_process';
-import { existsSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
+import { findProgram } from '../../test/support/find-program.ts';
 import { UsageError } from './command-line.ts';
 
 const run = promisify(execFile);
 
-/** Where Debian and the Go distribution put programs that are not on everybody's PATH. */
-const furtherDirectories = ['/usr/sbin', '/usr/local/sbin', '/usr/local/go/bin'];
-
-/** Path of an installed program; `undefined` when it is not installed. */
-export function findProgram(name: string): string | undefined {
-  const directories = [...(process.env['PATH'] ?? '').split(delimiter), ...furtherDirectories];
-  return directories.map((directory) => join(directory, name)).find((path) => existsSync(path));
-}
-
 /**
- * The same for one that there is no doing without.
+ * Path of an installed program that there is no doing without.
  * @param debianPackage that has it
  * @throws {UsageError} when it is not installed
  */

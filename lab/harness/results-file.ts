@@ -4,9 +4,9 @@ import { type BaseIssue, type BaseSchema, type InferOutput, parse } from 'valibo
 
 type Schema = BaseSchema<unknown, unknown, BaseIssue<unknown>>;
 
-/** Where results are kept, in version control: `bench/results/<name>.json`. */
+/** Where results are kept, in version control: `lab/bench/results/<name>.json`. */
 function pathOf(name: string): string {
-  return join(import.meta.dirname, '..', '..', 'bench', 'results', `${name}.json`);
+  return join(import.meta.dirname, '..', 'bench', 'results', `${name}.json`);
 }
 
 /** `undefined` where nothing has been recorded. @throws when the file holds something else. */

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { compareWithRecorded } from '../../scripts/bench/quick/compare.ts';
-import { addedOver, cpuTime, ratioOver, spreadOver } from '../../scripts/bench/throughput/ratios.ts';
-import { quantile, significant, spreadOf } from '../../scripts/harness/statistics.ts';
-import { roundOf, workloadOf } from './throughput-figures.ts';
+import { compareWithRecorded } from '../bench/quick/compare.ts';
+import { roundOf, workloadOf } from '../bench/report/throughput-figures.ts';
+import { addedOver, cpuTime, ratioOver, spreadOver } from '../bench/throughput/ratios.ts';
+import { quantile, significant, spreadOf } from './statistics.ts';
 
 test('quantiles lie between the values around them', () => {
   assert.equal(quantile([1, 2, 3, 4], 0.5), 2.5);

@@ -3,10 +3,10 @@ import { chmod, mkdir, readlink, symlink, writeFile } from 'node:fs/promises';
 import { request } from 'node:https';
 import { dirname, join, resolve } from 'node:path';
 import * as v from 'valibot';
-import { commandModule } from '../../scripts/harness/command.ts';
-import type { KubeApiServer } from './kube-apiserver.ts';
-import { type LoggedProcess, startLoggedProcess } from './logged-process.ts';
-import { type TlsCredentials, tlsRequest } from './tls-request.ts';
+import { commandModule } from '../../test/support/command.ts';
+import { type TlsCredentials, tlsRequest } from '../../test/support/tls-request.ts';
+import type { KubeApiServer } from './cluster/kube-apiserver.ts';
+import { type LoggedProcess, startLoggedProcess } from './cluster/logged-process.ts';
 
 const namespace = 'kube-system';
 const repository = resolve(import.meta.dirname, '../..');

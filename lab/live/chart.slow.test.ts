@@ -3,19 +3,19 @@ import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { writeKubeconfig } from '../../demo/kubeconfig.ts';
-import { waitUntil } from '../../scripts/harness/wait-until.ts';
 import { chartPath, hasHelm, helm } from '../../scripts/helm/render-chart.ts';
-import { assetsOfEnvironment } from './assets.ts';
+import { postObject, tlsRequest } from '../../test/support/tls-request.ts';
+import { waitUntil } from '../../test/support/wait-until.ts';
 import { startChartPod } from './chart-pod.ts';
-import { type ControlPlane, startControlPlane } from './control-plane.ts';
-import { endOfLog } from './logged-process.ts';
-import { liveNetwork } from './network.ts';
-import { postObject, tlsRequest } from './tls-request.ts';
+import { assetsOfEnvironment } from './cluster/assets.ts';
+import { type ControlPlane, startControlPlane } from './cluster/control-plane.ts';
+import { endOfLog } from './cluster/logged-process.ts';
+import { liveNetwork } from './cluster/network.ts';
 
 const assets = assetsOfEnvironment();
 const chart = join(import.meta.dirname, '../..', chartPath);
 const missing = hasHelm()
-  ? 'no kube-apiserver binaries given (npm run test:live tells how)'
+  ? 'no kube-apiserver binaries given (npm run lab -- live tells how)'
   : 'helm is not on PATH (set TEST_ASSET_HELM)';
 
 test('the chart is installed with no object beforehand, and upgraded with the same certificate', {
@@ -47,7 +47,7 @@ test('the chart is installed with no object beforehand, and upgraded with the sa
 test('the container of the chart becomes ready as a process with what the cluster has under the names of its volumes, and passes a request on', {
   skip:
     ((!assets.ok || !hasHelm()) && missing) ||
-    (!liveNetwork().isOwn && 'needs API servers at addresses that are not loopback: npm run test:live'),
+    (!liveNetwork().isOwn && 'needs API servers at addresses that are not loopback: npm run lab -- live'),
 }, async (context) => {
   assert.ok(assets.ok);
   const { etcd, apiServers } = assets.assets;

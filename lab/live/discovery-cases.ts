@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { tlsRequest } from '../../test/support/tls-request.ts';
 import { type GetSuite, kubectls, routerContexts } from './live-suite.ts';
-import { tlsRequest } from './tls-request.ts';
 
 /** The whole cluster is seen through every router, in the same words. */
 export function registerDiscoveryCases(suite: GetSuite): void {

@@ -1,8 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { collectionPath } from './exclusive-resources.ts';
+import {
+  credentialsOf,
+  postObject,
+  type TlsAnswer,
+  type TlsCredentials,
+  tlsRequest,
+} from '../../test/support/tls-request.ts';
 import { type GetSuite, kubectls, type LiveSuite, namespace } from './live-suite.ts';
-import { credentialsOf, postObject, type TlsAnswer, type TlsCredentials, tlsRequest } from './tls-request.ts';
+import { collectionPath } from './loops/exclusive-resources.ts';
 
 const reviewPath = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
 const review = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' };

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import { waitUntil } from '../../scripts/harness/wait-until.ts';
 import {
   everyKubectlVersion,
   findKubectls,
@@ -8,10 +7,11 @@ import {
   type KubectlResult,
   runKubectl,
   watchWithKubectl,
-} from '../support/kubectl.ts';
-import { type ExclusiveResource, exclusiveResource } from './exclusive-resources.ts';
-import type { LiveCluster } from './live-cluster.ts';
-import { tlsRequest } from './tls-request.ts';
+} from '../../test/support/kubectl.ts';
+import { tlsRequest } from '../../test/support/tls-request.ts';
+import { waitUntil } from '../../test/support/wait-until.ts';
+import type { LiveCluster } from './cluster/live-cluster.ts';
+import { type ExclusiveResource, exclusiveResource } from './loops/exclusive-resources.ts';
 
 /** What the tests of the live suite share. */
 export interface LiveSuite {

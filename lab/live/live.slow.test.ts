@@ -6,14 +6,14 @@ import { manifestPaths } from '../../scripts/kubernetes-schemas/manifest-kinds.t
 import type { Finding } from '../../src/cli/doctor/finding.ts';
 import { runCommandLine } from '../../src/cli/run-command-line.ts';
 import { readTextFile } from '../../src/cli/terminal/command-context.ts';
-import { objectsOf } from '../deploy/support/manifests.ts';
-import { commandContext } from '../support/command-context.ts';
-import { kubectlMissing } from '../support/kubectl.ts';
-import { assetsOfEnvironment } from './assets.ts';
+import { objectsOf } from '../../test/deploy/support/manifests.ts';
+import { commandContext } from '../../test/support/command-context.ts';
+import { kubectlMissing } from '../../test/support/kubectl.ts';
+import { assetsOfEnvironment } from './cluster/assets.ts';
+import { type LiveCluster, startLiveCluster } from './cluster/live-cluster.ts';
 import { registerCustomResourceCases } from './custom-resource-cases.ts';
 import { registerDiscoveryCases } from './discovery-cases.ts';
 import { registerIdentityCases } from './identity-cases.ts';
-import { type LiveCluster, startLiveCluster } from './live-cluster.ts';
 import { createLiveSuite, type GetSuite, kubectls, type LiveSuite, namespace } from './live-suite.ts';
 import { registerPodCases } from './pod-cases.ts';
 import { registerUpgradeCases } from './upgrade-cases.ts';
@@ -95,7 +95,7 @@ const assets = assetsOfEnvironment();
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 
 if (!assets.ok) {
-  const reason = `no kube-apiserver binaries given (npm run test:live tells how): ${assets.problems.join('; ')}`;
+  const reason = `no kube-apiserver binaries given (npm run lab -- live tells how): ${assets.problems.join('; ')}`;
   test('real kube-apiservers of different versions', { skip: !assets.given && reason }, () => {
     // What was named and cannot be used is a fault, not a reason to leave the suite out.
     assert.fail(assets.problems.join('\n'));

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { join, resolve } from 'node:path';
 import { test } from 'node:test';
-import { waitUntil } from '../../scripts/harness/wait-until.ts';
 import { newerManifestPaths } from '../../scripts/kubernetes-schemas/manifest-kinds.ts';
+import { tlsRequest } from '../../test/support/tls-request.ts';
+import { waitUntil } from '../../test/support/wait-until.ts';
 import { type GetSuite, kubectls } from './live-suite.ts';
-import { tlsRequest } from './tls-request.ts';
 
 const [manifest] = newerManifestPaths;
 const file = join(resolve(import.meta.dirname, '../..'), manifest);

@@ -1,9 +1,9 @@
-// Runs the live suite where binaries are given, and tells how to give them where they are not: `npm run test:live`.
+// Runs the live suite where binaries are given, and tells how to give them where they are not: `npm run lab -- live`.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { assetsOfEnvironment, liveAssetsGuide } from './assets.ts';
-import { inOwnNetwork } from './network.ts';
+import { assetsOfEnvironment, liveAssetsGuide } from './cluster/assets.ts';
+import { inOwnNetwork } from './cluster/network.ts';
 
 const found = assetsOfEnvironment();
 if (found.ok) await inOwnNetwork(found.assets.apiServers, runTests);

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { waitUntil } from '../../scripts/harness/wait-until.ts';
-import { collectionPath, manifestOf } from './exclusive-resources.ts';
+import { tlsRequest } from '../../test/support/tls-request.ts';
+import { waitUntil } from '../../test/support/wait-until.ts';
 import { type GetSuite, kubectls, type LiveSuite } from './live-suite.ts';
-import { tlsRequest } from './tls-request.ts';
-import { startUpgradeClients } from './upgrade-clients.ts';
+import { collectionPath, manifestOf } from './loops/exclusive-resources.ts';
+import { startUpgradeClients } from './loops/upgrade-clients.ts';
 
 const scope = 'live-upgrade';
 const fixed = 'upgrade-fixed';

@@ -2,7 +2,7 @@
  * What clients of a running router notice while large snapshots arrive: `serve` is pushed one a second, each with another
  * set of one server, and another client asks for an object fifty times a second meanwhile and before. Prints the longest
  * turn of the router's event loop (its CPU time, and its delay by `perf_hooks`), that client's latency, and the router's
- * memory. Linux only. `npm run measure:snapshots`, or with `-- --servers 200 --resources 5000 --seconds 30`.
+ * memory. Linux only. `npm run lab -- arriving`, or with `--servers 200 --resources 5000 --seconds 30`.
  */
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
@@ -19,13 +19,13 @@ import { type Delivery, sealDelivery } from '../../src/sync/deliver.ts';
 import { httpsTarget } from '../../src/sync/node/targets.ts';
 import { readServer } from '../../src/sync/read-server.ts';
 import type { ServerDocuments } from '../../src/sync/server-documents.ts';
-import { startChild } from '../harness/child-process.ts';
-import { commandModule, flagArguments } from '../harness/command.ts';
-import { freePort } from '../harness/free-port.ts';
+import { startChild } from '../../test/support/child-process.ts';
+import { commandModule, flagArguments } from '../../test/support/command.ts';
+import { createEmbeddedCluster } from '../../test/support/embedded-cluster.ts';
+import { freePort } from '../../test/support/free-port.ts';
+import { waitUntil } from '../../test/support/wait-until.ts';
 import { usageOf } from '../harness/process-usage.ts';
-import { waitUntil } from '../harness/wait-until.ts';
 import { markdownTable } from '../report/text-table.ts';
-import { createEmbeddedCluster } from './embedded-cluster.ts';
 import { largeCluster } from './large-cluster.ts';
 
 const { values } = parseArgs({

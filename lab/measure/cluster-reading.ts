@@ -1,16 +1,19 @@
 /**
  * What it costs real kube-apiservers, and a router, that routers read the cluster themselves: three servers of two
  * versions and nothing else that asks them, then a sync job, then 3 and 30 routers. Everything but the first line is the
- * difference to idle servers. `npm run measure:reading`, with binaries as for the live suite. `--seconds 60`: how long
+ * difference to idle servers. `npm run lab -- reading`, with binaries as for the live suite. `--seconds 60`: how long
  * each step is looked at.
  */
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { assetsOfEnvironment, type LiveAssets, liveAssetsGuide } from '../../test/live/assets.ts';
-import { type ControlPlane, startControlPlane } from '../../test/live/control-plane.ts';
-import { type LoggedProcess, startLoggedProcess } from '../../test/live/logged-process.ts';
-import { inOwnNetwork } from '../../test/live/network.ts';
+import { commandModule } from '../../test/support/command.ts';
+import { tlsRequest } from '../../test/support/tls-request.ts';
+import { usageOf } from '../harness/process-usage.ts';
+import { assetsOfEnvironment, type LiveAssets, liveAssetsGuide } from '../live/cluster/assets.ts';
+import { type ControlPlane, startControlPlane } from '../live/cluster/control-plane.ts';
+import { type LoggedProcess, startLoggedProcess } from '../live/cluster/logged-process.ts';
+import { inOwnNetwork } from '../live/cluster/network.ts';
 import {
   type ClusterReading,
   type LiveRouter,
@@ -18,12 +21,9 @@ import {
   readingOf,
   startSidecar,
   untilReady,
-} from '../../test/live/routers.ts';
-import { startSyncJob } from '../../test/live/sync-job.ts';
-import { allowSyncJob } from '../../test/live/sync-rights.ts';
-import { tlsRequest } from '../../test/live/tls-request.ts';
-import { commandModule } from '../harness/command.ts';
-import { usageOf } from '../harness/process-usage.ts';
+} from '../live/cluster/routers.ts';
+import { startSyncJob } from '../live/cluster/sync-job.ts';
+import { allowSyncJob } from '../live/cluster/sync-rights.ts';
 import { markdownTable } from '../report/text-table.ts';
 
 const { values } = parseArgs({ options: { seconds: { type: 'string', default: '60' } } });

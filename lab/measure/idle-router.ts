@@ -1,6 +1,6 @@
 /**
  * What a router uses while no client is there: CPU time and memory of its process before 3 and 50 example API servers,
- * whether snapshots are pushed to it or it reads the cluster itself. Linux only. `npm run measure:idle`, for the table in
+ * whether snapshots are pushed to it or it reads the cluster itself. Linux only. `npm run lab -- idle`, for the table in
  * docs/explanation/performance.md. `--seconds 60`: how long each is looked at, after half as long to settle.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -9,14 +9,14 @@ import type { ExampleApiServer, KubernetesVersionName } from '../../demo/example
 import { serveFlags } from '../../demo/routers.ts';
 import { silentLogger } from '../../src/runtime/logger.ts';
 import { runSync } from '../../src/sync/node/index.ts';
-import { startChild } from '../harness/child-process.ts';
-import { commandModule, flagArguments } from '../harness/command.ts';
-import { freePort } from '../harness/free-port.ts';
+import { startChild } from '../../test/support/child-process.ts';
+import { commandModule, flagArguments } from '../../test/support/command.ts';
+import { createEmbeddedCluster, type EmbeddedCluster } from '../../test/support/embedded-cluster.ts';
+import { freePort } from '../../test/support/free-port.ts';
+import { ownPathsClient } from '../../test/support/own-paths-client.ts';
+import { waitUntil } from '../../test/support/wait-until.ts';
 import { usageOf } from '../harness/process-usage.ts';
-import { waitUntil } from '../harness/wait-until.ts';
 import { markdownTable } from '../report/text-table.ts';
-import { createEmbeddedCluster, type EmbeddedCluster } from './embedded-cluster.ts';
-import { ownPathsClient } from './own-paths-client.ts';
 
 const versions: readonly KubernetesVersionName[] = ['1.25', '1.26', '1.36'];
 const { values } = parseArgs({ options: { seconds: { type: 'string', default: '60' } } });

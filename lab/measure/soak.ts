@@ -1,5 +1,5 @@
 /**
- * Memory and sockets of a router over time: `npm run soak`. Thousands of watches that end at their time-out and are begun
+ * Memory and sockets of a router over time: `npm run lab -- soak`. Thousands of watches that end at their time-out and are begun
  * again, clients that vanish, clients that do not read, and a server that changes its version again and again. Ends with 1
  * where something goes on growing after the warm-up, or a watch has not seen an event. Linux only.
  */
@@ -10,16 +10,16 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { serveFlags } from '../../demo/routers.ts';
 import { silentLogger } from '../../src/runtime/logger.ts';
-import { startChild } from '../harness/child-process.ts';
-import { commandModule, flagArguments } from '../harness/command.ts';
+import { startChild } from '../../test/support/child-process.ts';
+import { commandModule, flagArguments } from '../../test/support/command.ts';
+import { createEmbeddedCluster, type EmbeddedCluster } from '../../test/support/embedded-cluster.ts';
+import { freePort } from '../../test/support/free-port.ts';
+import { waitUntil } from '../../test/support/wait-until.ts';
 import { countFrom, runMainWithOptions } from '../harness/command-line.ts';
-import { freePort } from '../harness/free-port.ts';
 import { socketsOf, usageOf } from '../harness/process-usage.ts';
-import { waitUntil } from '../harness/wait-until.ts';
-import { createEmbeddedCluster, type EmbeddedCluster } from '../measure/embedded-cluster.ts';
 import { markdownTable } from '../report/text-table.ts';
 
-const usage = `npm run soak -- [options]
+const usage = `npm run lab -- soak [options]
   --minutes N   how long (20)
   --watches N   how many are open (2000)`;
 const path = '/api/v1/namespaces/default/configmaps';

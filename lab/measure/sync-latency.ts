@@ -1,7 +1,7 @@
 /**
  * How long a change in the cluster takes until every router decides by it: an example API server turns a group
  * version on or off, is shut down, comes back. Three servers of three versions with a router each, the sync job as
- * `mixed-version-proxy sync` runs it, all on loopback in this process. Run it on Node 26: `npm run measure:sync`.
+ * `mixed-version-proxy sync` runs it, all on loopback in this process. Run it on Node 26: `npm run lab -- sync`.
  *
  *     --changes N        how many changes (default 50)
  *     --source listed    the sync job is told the servers by hand (default: it finds them, from a kubeconfig)
@@ -14,10 +14,10 @@ import { parseArgs } from 'node:util';
 import type { ExampleApiServer, KubernetesVersionName } from '../../demo/example-api-server/index.ts';
 import type { RunningRouter } from '../../src/node/configuration/serve-config.ts';
 import { runSync, type SyncOptions } from '../../src/sync/node/index.ts';
+import { createEmbeddedCluster, type EmbeddedCluster } from '../../test/support/embedded-cluster.ts';
+import { type OwnPathsClient, ownPathsClient } from '../../test/support/own-paths-client.ts';
+import { waitUntil } from '../../test/support/wait-until.ts';
 import { median, quantile } from '../harness/statistics.ts';
-import { waitUntil } from '../harness/wait-until.ts';
-import { createEmbeddedCluster, type EmbeddedCluster } from './embedded-cluster.ts';
-import { type OwnPathsClient, ownPathsClient } from './own-paths-client.ts';
 
 const changeBound = 2_000;
 const restartBound = 1_000;

@@ -2,7 +2,7 @@ import type { Mutant } from './mutants.ts';
 
 /**
  * Faults of the accounts of bytes that are held for others (`MemoryBudget`): not given back, counted twice, counted for somebody
- * else. `npm run mutate -- account`.
+ * else. `npm run lab -- mutate account`.
  */
 type Break = readonly [what: string, from: string, to: string];
 

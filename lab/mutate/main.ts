@@ -1,6 +1,6 @@
 /**
- * `npm run mutate`: breaks one place of the product at a time, in a worktree of HEAD, and runs what should notice it: tests, or a
- * search (`npm run fuzz`). `npm run mutate -- chart` takes only faults whose names hold that word. Exits 1 when one is not noticed,
+ * `npm run lab -- mutate`: breaks one place of the product at a time, in a worktree of HEAD, and runs what should notice it: tests, or a
+ * search (`npm run fuzz`). `npm run lab -- mutate chart` takes only faults whose names hold that word. Exits 1 when one is not noticed,
  * or cannot be planted.
  */
 import { execFileSync, spawnSync } from 'node:child_process';

@@ -92,7 +92,7 @@ for (const file of files) {
   const room = rooms.indexOf(dirname(file));
   if (room === -1) faults.push(`${file}: its folder has no place in the order of scripts/check/rooms.ts`);
   for (const imported of importsOf(file)) {
-    if (/^(?:demo|scripts|test|examples)\//.test(imported)) {
+    if (/^(?:demo|scripts|test|lab|examples)\//.test(imported)) {
       faults.push(`${file}: imports ${imported}, which is no part of the product`);
     }
     if (file.startsWith(http2Package)) {

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 
-/** A file in version control that is made from code, or from recorded figures. */
+/** A file in version control that is made from code, or (lab/bench/report) from recorded figures. */
 export interface GeneratedFile {
   /** From the root of the repository. */
   readonly path: string;

@@ -1,6 +1,5 @@
 import { syncConfiguration } from '../../src/cli/sync/sync-settings.ts';
 import { routerConfiguration } from '../../src/node/configuration/router-settings.ts';
-import { benchReport } from '../bench/report/bench-report.ts';
 import { clientAssetsModule, clientAssetsText } from '../dashboard/client-assets.ts';
 import { guideTextsModule, guideTextsText } from '../dashboard/guide-texts.ts';
 import { chartValuesSchema, configurationJsonSchema } from '../reference/configuration-schema.ts';
@@ -26,5 +25,4 @@ export const generatedFiles: readonly GeneratedFile[] = [
     text: () => configurationJsonSchema(syncConfiguration),
   },
   { path: 'deploy/helm/mixed-version-proxy/values.schema.json', text: chartValuesSchema },
-  ...benchReport,
 ];

@@ -1,6 +1,6 @@
 /**
- * Writes every file that is made from code or from recorded figures: `npm run generate`. What takes a cluster, a browser
- * or other runtimes has a command of its own (CONTRIBUTING.md).
+ * Writes every file that is made from code: `npm run generate`. What takes a cluster, a browser or other runtimes is an
+ * argument or an experiment of its own (CONTRIBUTING.md).
  */
 import { spawnSync } from 'node:child_process';
 import { hasHelm, manifestsPath, manifestsText } from '../helm/render-chart.ts';

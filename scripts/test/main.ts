@@ -1,5 +1,5 @@
 /**
- * `npm test` and `npm run test:all`: several processes of tests beside each other, and one last line that adds
+ * `npm test` and `npm test -- --all`: several processes of tests beside each other, and one last line that adds
  * them up. `npm test -- src/proxy test/e2e` runs what is in these folders only. Exits 1 when a test failed.
  * How tests are told apart: CONTRIBUTING.md, "Tests".
  */
@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { partOf, runSuites, type SuitesRun } from './run-suites.ts';
 
-/** Suites with this ending run in `npm run test:all` only: each takes many seconds, and rarely breaks. */
+/** Suites with this ending run in `npm test -- --all` only: each takes many seconds, and rarely breaks. */
 const slowEnding = '.slow.test.ts';
 /**
  * The suites of a part (`src/cli`, with the folders in it) share a process, which loads the product once for all of them:
@@ -28,7 +28,9 @@ const { values, positionals: wanted } = parseArgs({
   options: { all: { type: 'boolean', default: false } },
   allowPositionals: true,
 });
-const files = globSync('{src,packages/*,test}/**/*.test.ts', { cwd: root })
+/** Tests of the laboratory are run where they are asked for: `npm test -- lab`, or `--all`. */
+const folders = values.all || wanted.some((path) => path.startsWith('lab')) ? '{src,packages/*,test,lab}' : '{src,packages/*,test}';
+const files = globSync(`${folders}/**/*.test.ts`, { cwd: root })
   .filter((file) => wanted.length === 0 || wanted.some((path) => file.startsWith(path)))
   .sort();
 

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { gzipSync } from 'node:zlib';
-import { replaceBetweenMarkers } from '../report/markers.ts';
+import { replaceBetweenMarkers } from '../generate/markers.ts';
 import { bundleWorker, type WorkerModule } from './bundle-worker.ts';
 
 interface BundleSize {

@@ -12,7 +12,7 @@ interface RememberedRequest {
 
 /**
  * Keeps what was read of requests that come again and again, as the same object with the same strings, which later lookups
- * find faster: a request that is not known takes up to a tenth more CPU time in all (bench/README.md). Nothing is kept of a
+ * find faster: a request that is not known takes up to a tenth more CPU time in all (lab/bench/README.md). Nothing is kept of a
  * request that came once: what outlives requests is dear to collect.
  *
  * Each request has one slot by its hash. A client that chooses targets with another's slot only keeps that one from being

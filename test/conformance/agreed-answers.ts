@@ -6,7 +6,7 @@ const path = join(import.meta.dirname, 'agreed-answers.json');
 
 /**
  * What has to be the same on every runtime, by name: entity tags, documents, words of refusals. Written by
- * `npm run conformance -- --write`, so that runtimes which run one by one are compared all the same.
+ * `npm run lab -- conformance --write`, so that runtimes which run one by one are compared all the same.
  */
 export function readAgreedAnswers(): Map<string, string> {
   return new Map(Object.entries(JSON.parse(readFileSync(path, 'utf8')) as Record<string, string>));

@@ -1,6 +1,6 @@
-import { freePort } from '../../scripts/harness/free-port.ts';
 import type { Snapshot } from '../../src/snapshot/format/schema.ts';
 import { localId, mixedClusterAt } from '../support/decision-rows.ts';
+import { freePort } from '../support/free-port.ts';
 import { type OidcProvider, openOidcProvider } from '../support/oidc-provider.ts';
 import { snapshotOf } from '../support/snapshot-builder.ts';
 import { oidcSigner, serverPair } from './credentials.ts';

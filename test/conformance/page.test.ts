@@ -20,7 +20,7 @@ test('test/conformance/README.md shows what the runs give: each case holds, or h
   assert.equal(
     sectionOf(page, 'cases'),
     declared,
-    'test/conformance/README.md says something else: npm run conformance -- --write',
+    'test/conformance/README.md says something else: npm run lab -- conformance --write',
   );
 });
 

@@ -14,8 +14,8 @@ export interface PageContent {
 export type Figures = ReadonlyMap<string, ReadonlyMap<string, number>>;
 
 const marks = {
-  cases: ['<!-- cases: written by npm run conformance -- --write -->', '<!-- end of cases -->'],
-  figures: ['<!-- figures: written by npm run conformance -- --write -->', '<!-- end of figures -->'],
+  cases: ['<!-- cases: written by npm run lab -- conformance --write -->', '<!-- end of cases -->'],
+  figures: ['<!-- figures: written by npm run lab -- conformance --write -->', '<!-- end of figures -->'],
 } as const;
 
 /**

@@ -1,8 +1,8 @@
 /**
  * Runs the conformance suite on every runtime and prints what came of it.
  *
- * `npm run conformance` prints the tables, and fails when a case fails or test/conformance/README.md says something
- * else. `npm run conformance -- --write` also writes the tables and figures into test/conformance/README.md, and the
+ * `npm run lab -- conformance` prints the tables, and fails when a case fails or test/conformance/README.md says something
+ * else. `npm run lab -- conformance --write` also writes the tables and figures into test/conformance/README.md, and the
  * answers that have to be equal everywhere into agreed-answers.json. Further arguments name the runtimes to run, by ID;
  * nothing is written then.
  */
@@ -70,7 +70,7 @@ if (failures > 0) {
   } else {
     console.log(`\n${cases}\n\n${measured}`);
     if (sectionOf(page, 'cases') !== cases) {
-      console.error('test/conformance/README.md says something else: npm run conformance -- --write');
+      console.error('test/conformance/README.md says something else: npm run lab -- conformance --write');
       process.exitCode = 1;
     }
   }

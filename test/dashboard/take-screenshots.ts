@@ -12,7 +12,7 @@ import type { BrowserContextOptions, Page } from 'playwright-core';
 import * as v from 'valibot';
 import { parse } from 'yaml';
 import { runUpgradeDemo } from '../../demo/upgrade/run-upgrade-demo.ts';
-import { chromiumMissing, launchChromium } from './chromium.ts';
+import { chromiumMissing, launchChromium } from './support/chromium.ts';
 
 const images = resolve(import.meta.dirname, '../../docs/images');
 const pagePath =

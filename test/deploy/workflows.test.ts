@@ -45,7 +45,7 @@ for (const workflow of workflows) {
         for (const [, script = ''] of command.matchAll(/npm run (?:--silent )?([\w:]+)/g)) {
           assert.ok(script in scripts, `npm run ${script}`);
         }
-        for (const [path] of command.matchAll(/(?<![\w/.-])(?:deploy|\.ci|scripts)\/[\w./-]+/g)) {
+        for (const [path] of command.matchAll(/(?<![\w/.-])(?:deploy|\.ci|scripts|lab)\/[\w./-]+/g)) {
           assert.ok(existsSync(join(root, path)), path);
         }
       }

@@ -35,7 +35,7 @@ const commandsElsewhere: readonly Row[] = [
   { command: /mixed-version-proxy sync --(?:from|once|record)/, test: 'src/cli/sync/sync-command.test.ts' },
   { command: /mixed-version-proxy sync/, test: 'src/cli/sync/sync-command-process.test.ts' },
   { command: /mixed-version-proxy serve .*--config/, test: 'src/cli/serve/serve-config-file.test.ts' },
-  { command: /mixed-version-proxy serve --gateway/, test: 'test/live/live.slow.test.ts' },
+  { command: /mixed-version-proxy serve --gateway/, test: 'lab/live/live.slow.test.ts' },
   { command: /mixed-version-proxy serve/, test: 'test/found-settings.test.ts' },
   // kubectl and helm.
   { command: /kubectl .*6444 .*get nodes/, test: 'test/docs/emergency.test.ts' },
@@ -45,15 +45,15 @@ const commandsElsewhere: readonly Row[] = [
     command: /kubectl (?:apply|delete) -f deploy\/kubernetes\/pods-/,
     test: 'test/deploy/pods-through-router.test.ts',
   },
-  { command: /kubectl (?:apply|delete) -f deploy\//, test: 'test/live/live.slow.test.ts' },
-  { command: /kubectl get --raw/, test: 'test/live/live.slow.test.ts' },
+  { command: /kubectl (?:apply|delete) -f deploy\//, test: 'lab/live/live.slow.test.ts' },
+  { command: /kubectl get --raw/, test: 'lab/live/live.slow.test.ts' },
   { command: /kubectl (?:api-resources|auth whoami)/, test: 'test/e2e/kubectl.test.ts' },
-  { command: /helm (?:install|upgrade)/, test: 'test/live/chart.slow.test.ts' },
+  { command: /helm (?:install|upgrade)/, test: 'lab/live/chart.slow.test.ts' },
   { command: /kubectl/, why: "A call of kubectl alone, of the operator's cluster." },
   // Certificates.
   { command: /openssl (?:req|x509 -req)|reader\.(?:ext|csr)/, test: 'test/docs/certificates-page.test.ts' },
   { command: /openssl/, why: "It looks at the operator's own certificates." },
-  { command: /kubeadm (?:upgrade|certs)/, why: 'It needs kubeadm: test/live/install upgrades with it.' },
+  { command: /kubeadm (?:upgrade|certs)/, why: 'It needs kubeadm: lab/live/install upgrades with it.' },
   // Builds and suites.
   { command: /npm run package/, test: 'test/package/package.slow.test.ts' },
   { command: /npm run (?:dev:edge|edge:workerd)|KUBECONFIG=\.demo/, test: 'test/e2e/edge.test.ts' },
@@ -65,11 +65,11 @@ const commandsElsewhere: readonly Row[] = [
     command: /npm|MIXED_VERSION_PROXY_LIVE_ASSETS/,
     why: 'It runs the tests themselves, or measures for minutes.',
   },
-  { command: /docker/, why: 'It needs a container engine: test/live/image builds and runs the image.' },
+  { command: /docker/, why: 'It needs a container engine: lab/live/image builds and runs the image.' },
   { command: /wrangler secret/, why: 'It needs an account at Cloudflare.' },
   // The machine.
   { command: /sed .*kube-apiserver\.yaml/, test: 'test/docs/emergency.test.ts' },
-  { command: /haproxy/, why: `${ofHost} test/live/install switches a HAProxy.` },
+  { command: /haproxy/, why: `${ofHost} lab/live/install switches a HAProxy.` },
   {
     command:
       /^(?:sudo -u \S+ )?(?:chgrp|chmod|cp|crictl|curl|date|done|for|install|journalctl|jq|mv|rm|setfacl|systemctl|useradd|while)\b/,

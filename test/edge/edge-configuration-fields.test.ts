@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { listenAddress, readEdgeConfiguration } from '../../scripts/edge/edge-configuration.ts';
+import { listenAddress, readEdgeConfiguration } from '../../demo/edge/edge-configuration.ts';
 
 const good = {
   apiVersion: 'mixed-version-proxy/v1alpha1',

@@ -3,9 +3,9 @@ import { spawnSync } from 'node:child_process';
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { readEdgeConfiguration } from '../../scripts/edge/edge-configuration.ts';
-import { workerdConfig } from '../../scripts/edge/workerd-config.ts';
-import { writeWorkerdDirectory } from '../../scripts/edge/workerd-directory.ts';
+import { readEdgeConfiguration } from '../../demo/edge/edge-configuration.ts';
+import { workerdConfig } from '../../demo/edge/workerd-config.ts';
+import { writeWorkerdDirectory } from '../../demo/edge/workerd-directory.ts';
 import { generateSigningKey } from '../../src/snapshot/signing/seal.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 
@@ -104,7 +104,7 @@ test('every file that cannot be used, and every variable, is told at once, befor
   const path = join(directory, 'edge.json');
   const file = (name: string) => join(directory, name);
   const run = () => {
-    const args = [join(root, 'scripts/edge/run-edge.ts'), '--config', path];
+    const args = [join(root, 'demo/edge/run-edge.ts'), '--config', path];
     const { status, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8', timeout: 120_000 });
     return { status, lines: stderr.trimEnd().split('\n') };
   };
@@ -150,7 +150,7 @@ test('a faulty configuration ends the command with 2 and every fault, and shows 
   const directory = await temporaryDirectory(context);
   const path = join(directory, 'edge.json');
   const run = () =>
-    spawnSync(process.execPath, [join(root, 'scripts/edge/run-edge.ts'), '--config', path], {
+    spawnSync(process.execPath, [join(root, 'demo/edge/run-edge.ts'), '--config', path], {
       encoding: 'utf8',
       timeout: 120_000,
     });

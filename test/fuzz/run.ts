@@ -7,7 +7,7 @@ const usage = `Usage: npm run fuzz -- [--runs N] [--seed N] [--target NAME]
   --runs    inputs for each target (default 10000)
   --seed    to repeat a search (default: the time)
   --target  one of the files in test/fuzz/targets, without .test.ts (default: all)
-  --planted whether the fuzzing finds the faults planted for it in scripts/mutate (10 minutes)
+  --planted whether the fuzzing finds the faults planted for it in lab/mutate (10 minutes)
 `;
 
 const { values } = parseArgs({
@@ -25,7 +25,7 @@ if (values.help || !/^\d+$/.test(values.runs) || !/^\d+$/.test(values.seed)) {
 }
 if (!values.planted) process.stderr.write(`${values.runs} inputs for each target, seed ${values.seed}\n`);
 const started = values.planted
-  ? ['--env-file=.env', 'scripts/mutate/main.ts', 'fuzz ']
+  ? ['--env-file=.env', 'lab/mutate/main.ts', 'fuzz ']
   : ['--test', `test/fuzz/targets/${values.target}.test.ts`];
 const search = spawn(process.execPath, started, {
   stdio: 'inherit',

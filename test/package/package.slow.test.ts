@@ -17,11 +17,11 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { createDemoCertificates } from '../../demo/certificates.ts';
-import { startChild } from '../../scripts/harness/child-process.ts';
-import { freePort } from '../../scripts/harness/free-port.ts';
-import { waitUntil } from '../../scripts/harness/wait-until.ts';
 import { type MadePackage, makePackage, root } from '../../scripts/package/make-package.ts';
 import { askOverHttps } from '../../src/node/destinations/https-client.ts';
+import { startChild } from '../support/child-process.ts';
+import { freePort } from '../support/free-port.ts';
+import { waitUntil } from '../support/wait-until.ts';
 import { unpack } from './unpack.ts';
 
 const tool = (path: string) => join(root, 'node_modules', path);

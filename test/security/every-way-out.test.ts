@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { freePort } from '../../scripts/harness/free-port.ts';
 import { allHeaders, type RawHeaders } from '../../src/apimachinery/raw-headers.ts';
 import { type ApiServerDouble, protocols } from '../support/api-server-double.ts';
 import { eventually } from '../support/eventually.ts';
+import { freePort } from '../support/free-port.ts';
 import { ask } from '../support/security/ask.ts';
 import { credentialIdOf } from '../support/security/certificates.ts';
 import {

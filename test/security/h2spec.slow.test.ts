@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { findProgram } from '../../scripts/harness/programs.ts';
+import { findProgram } from '../support/find-program.ts';
 import { startServer } from '../support/node-server.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import type { Writable } from 'node:stream';
-import { lifeOf, type ProcessLife } from './process-life.ts';
+import { lifeOf, type ProcessLife } from '../../demo/process-life.ts';
 
 /** A program and what it is started with. */
 export interface Command {

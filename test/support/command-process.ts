@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { TestContext } from 'node:test';
-import { commandModule } from '../../scripts/harness/command.ts';
-import { lifeOf } from '../../scripts/harness/process-life.ts';
+import { lifeOf } from '../../demo/process-life.ts';
+import { commandModule } from './command.ts';
 
 /** `mixed-version-proxy` as a process of its own. */
 export interface CommandProcess {

@@ -15,7 +15,7 @@ import { generateKeyFiles, publicKeysFile, signingKeyFile } from '../../src/cli/
 import type { RunningRouter, ServeConfig } from '../../src/node/configuration/serve-config.ts';
 import { type Logger, silentLogger } from '../../src/runtime/logger.ts';
 import { openEmbeddedSync } from '../../src/sync/node/embedded-sync.ts';
-import { startRouterByFlags } from '../harness/router-by-flags.ts';
+import { startRouterByFlags } from './router-by-flags.ts';
 
 /** What a sync job of the cluster is started with. */
 export interface SyncCredentials {

@@ -1,10 +1,10 @@
 import type { TestContext } from 'node:test';
 import type { ExampleApiServer } from '../../demo/example-api-server/index.ts';
 import { serveFlags } from '../../demo/routers.ts';
-import { flagArguments } from '../../scripts/harness/command.ts';
-import type { EmbeddedCluster } from '../../scripts/measure/embedded-cluster.ts';
 import { silentLogger } from '../../src/runtime/logger.ts';
+import { flagArguments } from './command.ts';
 import { type CommandProcess, startCommandProcess } from './command-process.ts';
+import type { EmbeddedCluster } from './embedded-cluster.ts';
 import { eventually } from './eventually.ts';
 
 /** `mixed-version-proxy serve` as a process of its own. */

@@ -2,8 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { DemoServer } from '../../demo/cluster.ts';
+import { type RunningEdgeDemo, runEdgeDemo } from '../../demo/edge/run-edge-demo.ts';
 import { type DemoOptions, type RunningDemo, runDemo } from '../../demo/run-demo.ts';
-import { type RunningEdgeDemo, runEdgeDemo } from '../../scripts/edge/run-edge-demo.ts';
 
 export interface DemoUnderTest<Demo = RunningDemo> {
   readonly demo: Demo;

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import type { TestContext } from 'node:test';
 import { Agent } from 'undici';
-import { createEmbeddedCluster, type EmbeddedCluster } from '../../scripts/measure/embedded-cluster.ts';
-import { type OwnPathsClient, ownPathsClient } from '../../scripts/measure/own-paths-client.ts';
 import { runSync, type SyncOptions } from '../../src/sync/node/index.ts';
 import type { SyncLoop } from '../../src/sync/sync-loop.ts';
+import { createEmbeddedCluster, type EmbeddedCluster } from './embedded-cluster.ts';
 import { pauseAfter } from './eventually.ts';
+import { type OwnPathsClient, ownPathsClient } from './own-paths-client.ts';
 
 /** A cluster on loopback that ends with the test. */
 export async function syncCluster(context: TestContext): Promise<EmbeddedCluster> {

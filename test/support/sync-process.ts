@@ -1,7 +1,7 @@
 import type { TestContext } from 'node:test';
 import type { ExampleApiServer } from '../../demo/example-api-server/index.ts';
-import type { EmbeddedCluster } from '../../scripts/measure/embedded-cluster.ts';
 import { type CommandProcess, startCommandProcess } from './command-process.ts';
+import type { EmbeddedCluster } from './embedded-cluster.ts';
 
 interface SyncProcessOptions {
   readonly servers: readonly ExampleApiServer[];

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { h2loadArguments, parseH2load } from '../../scripts/bench/load/h2load.ts';
-import type { Load } from '../../scripts/bench/load/load.ts';
-import { parsePaced, phaseOf } from '../../scripts/bench/load/paced.ts';
-import { parseWrk, wrkArguments } from '../../scripts/bench/load/wrk.ts';
+import { h2loadArguments, parseH2load } from './h2load.ts';
+import type { Load } from './load.ts';
+import { parsePaced, phaseOf } from './paced.ts';
+import { parseWrk, wrkArguments } from './wrk.ts';
 
 const h2loadOutput = `starting benchmark...
 spawning thread #0: 8 total client(s). Timing-based test with 1s of warm-up time and 2s of main duration for measurements.

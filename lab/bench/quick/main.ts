@@ -1,9 +1,9 @@
 /**
  * Whether the router has become slower: the main workloads beside Go's proxy, compared with ratios that were recorded in
- * the same way, or with another revision in the same run. `npm run bench:quick`; ends with 1 when it has, with 2 when
+ * the same way, or with another revision in the same run. `npm run lab -- quick`; ends with 1 when it has, with 2 when
  * there is nothing to compare with.
  */
-import { writeGenerated } from '../../generate/generated-file.ts';
+import { writeGenerated } from '../../../scripts/generate/generated-file.ts';
 import { namesFrom, runMainWithOptions, UsageError } from '../../harness/command-line.ts';
 import { readResults, writeResults } from '../../harness/results-file.ts';
 import { terminalTable } from '../../report/text-table.ts';
@@ -17,8 +17,8 @@ import { compareWithRecorded } from './compare.ts';
 import { comparisonRows } from './comparison-table.ts';
 import { differencesBetween, quickConditions, quickRounds, quickWorkloads } from './conditions.ts';
 
-const usage = `npm run bench:quick -- [options]
-  --record   measures ${quickRounds.recording} rounds and keeps them in bench/results/quick.json, for later runs to compare with
+const usage = `npm run lab -- quick [options]
+  --record   measures ${quickRounds.recording} rounds and keeps them in lab/bench/results/quick.json, for later runs to compare with
              (without it ${quickRounds.comparison} rounds are measured and compared; nothing is recorded)
   --against REVISION
              measures this tree and that commit in one run instead, ${quickRounds.against} rounds: on another machine, or one with
@@ -41,7 +41,7 @@ await runMainWithOptions(usage, options, async ({ record, against, workload }) =
   }
   const recorded = record ? undefined : (await readResults('quick', throughputResultsSchema))?.workloads;
   if (!record && recorded === undefined) {
-    throw new UsageError('Nothing has been recorded yet: npm run bench:quick -- --record does.');
+    throw new UsageError('Nothing has been recorded yet: npm run lab -- quick --record does.');
   }
   const hasBoth = ({ contenders }: ThroughputRound): boolean =>
     contenders.router !== undefined && contenders.go !== undefined;
@@ -66,19 +66,19 @@ await runMainWithOptions(usage, options, async ({ record, against, workload }) =
   const { decisive, worthKnowing } = differencesBetween(now, recorded);
   if (decisive.length > 0) {
     throw new UsageError(
-      `What is recorded was measured in another way (${decisive.join('; ')}): npm run bench:quick -- --record records anew.`,
+      `What is recorded was measured in another way (${decisive.join('; ')}): npm run lab -- quick --record records anew.`,
     );
   }
   if (comparisons.length < quickWorkloads.length) {
     throw new UsageError(
-      'What is recorded lacks figures of a workload: npm run bench:quick -- --record records anew.',
+      'What is recorded lacks figures of a workload: npm run lab -- quick --record records anew.',
     );
   }
   console.log(`\n${terminalTable(comparisonRows(comparisons))}`);
   for (const difference of worthKnowing) console.log(`Not the same as recorded: ${difference}.`);
   if (!comparisons.some(({ verdict }) => verdict === 'slower')) return 0;
   console.log(
-    'Is it the code or the machine? npm run bench:quick -- --against REVISION measures both trees in one run.',
+    'Is it the code or the machine? npm run lab -- quick --against REVISION measures both trees in one run.',
   );
   return 1;
 });

@@ -1,21 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { compareTrees } from '../../scripts/bench/quick/against.ts';
-import { compareWithRecorded } from '../../scripts/bench/quick/compare.ts';
-import { comparisonRows } from '../../scripts/bench/quick/comparison-table.ts';
-import {
-  differencesBetween,
-  quickConditions,
-  quickRounds,
-  quickWorkloads,
-} from '../../scripts/bench/quick/conditions.ts';
-import { earlierRouter } from '../../scripts/bench/quick/earlier-router.ts';
-import { throughputResultsSchema } from '../../scripts/bench/throughput/results.ts';
-import type { Workbench } from '../../scripts/bench/workbench.ts';
-import { Cleanup } from '../../scripts/harness/cleanup.ts';
-import { UsageError } from '../../scripts/harness/command-line.ts';
-import { readResults } from '../../scripts/harness/results-file.ts';
-import { roundOf, workloadOf } from './throughput-figures.ts';
+import { Cleanup } from '../../harness/cleanup.ts';
+import { UsageError } from '../../harness/command-line.ts';
+import { readResults } from '../../harness/results-file.ts';
+import { roundOf, workloadOf } from '../report/throughput-figures.ts';
+import { throughputResultsSchema } from '../throughput/results.ts';
+import type { Workbench } from '../workbench.ts';
+import { compareTrees } from './against.ts';
+import { compareWithRecorded } from './compare.ts';
+import { comparisonRows } from './comparison-table.ts';
+import { differencesBetween, quickConditions, quickRounds, quickWorkloads } from './conditions.ts';
+import { earlierRouter } from './earlier-router.ts';
 
 const everyWorkload = (cpuTimes: Readonly<Record<string, number>>) =>
   Object.fromEntries(quickWorkloads.map((name) => [name, workloadOf([roundOf(cpuTimes)])]));

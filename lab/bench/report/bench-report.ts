@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { GeneratedFile } from '../../generate/generated-file.ts';
+import type { GeneratedFile } from '../../../scripts/generate/generated-file.ts';
+import { replaceBetweenMarkers } from '../../../scripts/generate/markers.ts';
 import type { Machine } from '../../harness/machine-schema.ts';
 import { readResults } from '../../harness/results-file.ts';
 import { measuredOn } from '../../report/format.ts';
-import { replaceBetweenMarkers } from '../../report/markers.ts';
 import { markdownTable } from '../../report/text-table.ts';
 import { pacedWindows } from '../load/paced.ts';
 import { windowSeconds } from '../throughput/measure-workload.ts';
@@ -21,16 +21,16 @@ import { performanceChart } from './performance-chart.ts';
 
 /** Of the cores: what ran in the minute before is in the load average for minutes. */
 const quietShare = 0.5;
-const root = join(import.meta.dirname, '..', '..', '..');
+export const root = join(import.meta.dirname, '..', '..', '..');
 const pagePath = 'docs/explanation/performance.md';
 
-/** docs/explanation/performance.md, its plot, and bench/results/README.md, which has every contender of every workload. */
+/** docs/explanation/performance.md, its plot, and lab/bench/results/README.md, which has every contender of every workload. */
 export const benchReport: readonly GeneratedFile[] = [
   {
     path: pagePath,
     text: async () => fillPage(await readFile(join(root, pagePath), 'utf8'), await recordedResults()),
   },
-  { path: 'bench/results/README.md', text: async () => tablesPage(await recordedResults()) },
+  { path: 'lab/bench/results/README.md', text: async () => tablesPage(await recordedResults()) },
   {
     path: 'docs/images/performance.svg',
     async text() {
@@ -48,7 +48,7 @@ async function recordedResults(): Promise<RecordedResults> {
   };
 }
 
-/** What bench/results holds; `undefined` is what has not been recorded. */
+/** What lab/bench/results holds; `undefined` is what has not been recorded. */
 interface RecordedResults {
   readonly throughput?: ThroughputResults | undefined;
   readonly quick?: ThroughputResults | undefined;
@@ -71,7 +71,7 @@ export function fillPage(page: string, { throughput, watches }: RecordedResults)
 export function tablesPage({ throughput, quick, watches }: RecordedResults): string {
   return [
     '# Recorded figures of requests and watches',
-    'Every contender in every workload. `npm run generate` writes this page; [performance](../../docs/explanation/performance.md) says how the figures come about and what they mean.',
+    'Every contender in every workload. `npm run lab -- report` writes this page; [performance](../../../docs/explanation/performance.md) says how the figures come about and what they mean.',
     throughput && throughputText(throughput, ''),
     quick && throughputText(quick, 'Under steady load: '),
     watches && watchText(watches),

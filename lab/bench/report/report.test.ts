@@ -1,21 +1,22 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { parse, ValiError } from 'valibot';
-import { barChart } from '../../scripts/bench/report/bar-chart.ts';
-import { fillPage, tablesPage } from '../../scripts/bench/report/bench-report.ts';
-import { performanceChart } from '../../scripts/bench/report/performance-chart.ts';
-import { throughputResultsSchema } from '../../scripts/bench/throughput/results.ts';
-import { throughputRows } from '../../scripts/bench/throughput/throughput-table.ts';
-import { watchResultsSchema } from '../../scripts/bench/watches/watch-results.ts';
-import { readResults } from '../../scripts/harness/results-file.ts';
-import { figure, spreadText } from '../../scripts/report/format.ts';
-import { replaceBetweenMarkers } from '../../scripts/report/markers.ts';
-import { markdownTable, terminalTable } from '../../scripts/report/text-table.ts';
+import { replaceBetweenMarkers } from '../../../scripts/generate/markers.ts';
+import { readResults } from '../../harness/results-file.ts';
+import { figure, spreadText } from '../../report/format.ts';
+import { markdownTable, terminalTable } from '../../report/text-table.ts';
+import { throughputResultsSchema } from '../throughput/results.ts';
+import { throughputRows } from '../throughput/throughput-table.ts';
+import { watchResultsSchema } from '../watches/watch-results.ts';
+import { barChart } from './bar-chart.ts';
+import { benchReport, fillPage, root, tablesPage } from './bench-report.ts';
+import { performanceChart } from './performance-chart.ts';
 import { resultsOf, roundOf, workloadOf } from './throughput-figures.ts';
 
-const docs = join(import.meta.dirname, '..', '..', 'docs');
+const docs = join(root, 'docs');
 const results = resultsOf({
   'http1-get': workloadOf([
     roundOf({ direct: 0, router: 60, go: 40 }),
@@ -78,7 +79,7 @@ test('the page: what stands between the markers is replaced, all else stays', ()
   assert.throws(() => replaceBetweenMarkers(page, 'b', ''), /no place between/);
 });
 
-test('docs/explanation/performance.md and bench/results/README.md have a place for every kind of results', async () => {
+test('docs/explanation/performance.md and lab/bench/results/README.md have a place for every kind of results', async () => {
   const page = await readFile(join(docs, 'explanation', 'performance.md'), 'utf8');
   const empty = { kind: 'watches', modes: {} } as const;
   const recorded = {
@@ -122,7 +123,7 @@ test('the plot can be drawn of what is recorded, and of nothing', () => {
   assert.match(performanceChart(results, undefined), /Mixed Version Proxy<\/text>/);
 });
 
-test('results: what is recorded in bench/results is what its schema says', async () => {
+test('results: what is recorded in lab/bench/results is what its schema says', async () => {
   await readResults('throughput', throughputResultsSchema);
   await readResults('quick', throughputResultsSchema);
   await readResults('watches', watchResultsSchema);
@@ -135,3 +136,10 @@ test('results: an unknown contender or a figure that is missing is refused', () 
   const incomplete = { kind: 'throughput', workloads: { 'http1-get': { rounds: [] } } };
   assert.throws(() => parse(throughputResultsSchema, incomplete), ValiError);
 });
+
+for (const { path, text } of benchReport) {
+  test(`${path} shows what is recorded`, async () => {
+    const message = `${path} is stale: npm run lab -- report`;
+    assert.equal(readFileSync(join(root, path), 'utf8'), await text(), message);
+  });
+}

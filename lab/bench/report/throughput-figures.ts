@@ -1,8 +1,4 @@
-import type {
-  ThroughputResults,
-  ThroughputRound,
-  WorkloadResults,
-} from '../../scripts/bench/throughput/results.ts';
+import type { ThroughputResults, ThroughputRound, WorkloadResults } from '../throughput/results.ts';
 
 /** Figures with nothing in them but CPU time, in µs a request. */
 export function roundOf(cpuTimes: Readonly<Record<string, number>>): ThroughputRound {

@@ -1,4 +1,4 @@
-import type { Command } from '../../harness/child-process.ts';
+import type { Command } from '../../../test/support/child-process.ts';
 import type { Workbench } from '../workbench.ts';
 
 /** Names of contenders, as they stand in results and behind `--only`. */
@@ -12,7 +12,7 @@ export const contenderNames = [
   'go-http2',
 ] as const;
 export type RecordedName = (typeof contenderNames)[number];
-/** The router of another revision, which only `bench:quick -- --against` measures; never recorded. */
+/** The router of another revision, which only `npm run lab -- quick --against` measures; never recorded. */
 export const earlierRouterName = 'router-earlier';
 export type ContenderName = RecordedName | typeof earlierRouterName;
 

@@ -1,4 +1,5 @@
-import { findProgram, versionOf } from '../../harness/programs.ts';
+import { findProgram } from '../../../test/support/find-program.ts';
+import { versionOf } from '../../harness/programs.ts';
 import { type Contender, serverName } from './contender.ts';
 
 /** Go's `httputil.ReverseProxy`, what kube-apiserver's own peer proxy is made of, over HTTP/1.1 to the servers. */

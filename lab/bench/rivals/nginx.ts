@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { findProgram, versionOf } from '../../harness/programs.ts';
+import { findProgram } from '../../../test/support/find-program.ts';
+import { versionOf } from '../../harness/programs.ts';
 import { type Contender, type ProxySetup, serverName } from './contender.ts';
 
 /** nginx, which speaks HTTP/1.1 to servers and no HTTP/2. */

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Child, startChild } from '../../harness/child-process.ts';
+import { type Child, startChild } from '../../../test/support/child-process.ts';
+import { freePort } from '../../../test/support/free-port.ts';
 import type { Cleanup } from '../../harness/cleanup.ts';
-import { freePort } from '../../harness/free-port.ts';
 import { getText } from '../../harness/get-text.ts';
 import { newDirectory, type Workbench } from '../workbench.ts';
 import { peerCollection } from './bench-snapshot.ts';

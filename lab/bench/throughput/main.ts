@@ -1,5 +1,5 @@
-/** The router and its rivals side by side: `npm run bench`, docs/explanation/performance.md. */
-import { writeGenerated } from '../../generate/generated-file.ts';
+/** The router and its rivals side by side: `npm run lab -- bench`, docs/explanation/performance.md. */
+import { writeGenerated } from '../../../scripts/generate/generated-file.ts';
 import { countFrom, namesFrom, runMainWithOptions, secondsFrom } from '../../harness/command-line.ts';
 import { readResults, writeResults } from '../../harness/results-file.ts';
 import { terminalTable } from '../../report/text-table.ts';
@@ -10,7 +10,7 @@ import { runThroughput } from './run-throughput.ts';
 import { throughputRows } from './throughput-table.ts';
 import { workloadNames, workloads } from './workloads.ts';
 
-const usage = `npm run bench -- [options]
+const usage = `npm run lab -- bench [options]
   --rounds N       fresh processes of every contender (3); every other round in reverse order
   --passes N       how often each contender is measured with each workload in each round (4)
   --warm-up N      seconds of load in each pass before anything counts (1)

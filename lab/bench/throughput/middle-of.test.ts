@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { middleOf } from '../../scripts/bench/throughput/middle-of.ts';
+import { middleOf } from './middle-of.ts';
 
 const pass = (cpuTimePerRequest: number, p99?: number) => ({
   ...{ requestsPerSecond: 1_000 / cpuTimePerRequest, cpuTimePerRequest, peakMemory: cpuTimePerRequest },

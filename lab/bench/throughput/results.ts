@@ -38,7 +38,7 @@ const workloadResults = object({
 });
 export type WorkloadResults = InferOutput<typeof workloadResults>;
 
-/** `bench/results/throughput.json`. */
+/** `lab/bench/results/throughput.json`. */
 export const throughputResultsSchema = object({
   kind: picklist(['throughput']),
   workloads: record(picklist(workloadNames), workloadResults),

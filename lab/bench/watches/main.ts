@@ -1,8 +1,8 @@
 /**
- * What idle watches cost: memory for each, and how long an event takes to reach all. `npm run bench:watches`,
+ * What idle watches cost: memory for each, and how long an event takes to reach all. `npm run lab -- watches`,
  * docs/explanation/performance.md.
  */
-import { writeGenerated } from '../../generate/generated-file.ts';
+import { writeGenerated } from '../../../scripts/generate/generated-file.ts';
 import { withCleanup } from '../../harness/cleanup.ts';
 import { countFrom, namesFrom, runMainWithOptions } from '../../harness/command-line.ts';
 import { openFileLimit } from '../../harness/open-files.ts';
@@ -15,7 +15,7 @@ import { measureWatches } from './measure-watches.ts';
 import { type WatchMode, type WatchResults, watchModes, watchResultsSchema } from './watch-results.ts';
 import { watchRows } from './watch-table.ts';
 
-const usage = `npm run bench:watches -- [options]
+const usage = `npm run lab -- watches [options]
   --watches N          how many are open at once (10000)
   --per-connection N   of them share a connection of an HTTP/2 client (50)
   --modes LIST         http2, http1: how clients speak (both)

@@ -36,7 +36,7 @@ export type WatchFigures = InferOutput<typeof figures>;
 export const watchModes = ['http2', 'http1'] as const;
 export type WatchMode = (typeof watchModes)[number];
 
-/** `bench/results/watches.json`. */
+/** `lab/bench/results/watches.json`. */
 export const watchResultsSchema = object({
   kind: picklist(['watches']),
   modes: record(

@@ -1,18 +1,18 @@
-// Runs client libraries over a rolling upgrade: `npm run test:live:clients` (test/README.md).
+// Runs client libraries over a rolling upgrade: `npm run lab -- clients` (test/README.md).
 
 import { spawnSync } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { waitUntil } from '../../../scripts/harness/wait-until.ts';
-import { assetsOfEnvironment, type LiveAssets, liveAssetsGuide } from '../assets.ts';
-import { startControllerManager } from '../controller-manager.ts';
+import { waitUntil } from '../../../test/support/wait-until.ts';
+import { assetsOfEnvironment, type LiveAssets, liveAssetsGuide } from '../cluster/assets.ts';
+import { startControllerManager } from '../cluster/controller-manager.ts';
+import { endOfLog, startLoggedProcess } from '../cluster/logged-process.ts';
+import { inOwnNetwork } from '../cluster/network.ts';
 import { objectClient } from '../controllers/object-client.ts';
 import { controllerManagerOfEnvironment } from '../e2e/e2e-assets.ts';
 import { startWayIn } from '../e2e/way-in.ts';
-import { endOfLog, startLoggedProcess } from '../logged-process.ts';
-import { inOwnNetwork } from '../network.ts';
 import { describeWork, figuresOf, type WorkByKind } from './work.ts';
 
 /** A client program of the suite: it works until SIGTERM, and then prints what it did as a line of JSON. */

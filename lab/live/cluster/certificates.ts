@@ -6,14 +6,14 @@ import {
   type CertificateRequest,
   createCertificateAuthority,
   type IssuedCertificate,
-} from '../../demo/certificate-authority.ts';
+} from '../../../demo/certificate-authority.ts';
 import {
   type CertificatePaths,
   type DemoCertificates,
   frontProxyName,
   syncJobName,
   writePrivate,
-} from '../../demo/certificates.ts';
+} from '../../../demo/certificates.ts';
 
 /** Everything that a control plane of real servers needs, and what attackers would hold. */
 export interface LiveCertificates extends DemoCertificates {

@@ -1,15 +1,15 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { apiServerId } from '../../demo/example-api-server/cluster.ts';
-import { freePort } from '../../scripts/harness/free-port.ts';
-import { generateKeyFiles, publicKeysFile, signingKeyFile } from '../../src/cli/commands/keygen.ts';
+import { apiServerId } from '../../../demo/example-api-server/cluster.ts';
+import { generateKeyFiles, publicKeysFile, signingKeyFile } from '../../../src/cli/commands/keygen.ts';
+import { freePort } from '../../../test/support/free-port.ts';
+import { credentialsOf, type TlsCredentials } from '../../../test/support/tls-request.ts';
 import type { ApiServerBinary } from './assets.ts';
 import { createLiveCertificates, type LiveCertificates } from './certificates.ts';
 import { startEtcd } from './etcd.ts';
 import { createKubeApiServer, type KubeApiServer } from './kube-apiserver.ts';
 import { liveNetwork } from './network.ts';
-import { credentialsOf, type TlsCredentials } from './tls-request.ts';
 import { versionSkewFlags } from './version-skew.ts';
 
 /** Milliseconds. */

@@ -1,5 +1,5 @@
-import { freePort } from '../../scripts/harness/free-port.ts';
-import { waitUntil } from '../../scripts/harness/wait-until.ts';
+import { freePort } from '../../../test/support/free-port.ts';
+import { waitUntil } from '../../../test/support/wait-until.ts';
 import type { ControlPlane } from './control-plane.ts';
 import { endOfLog, type LoggedProcess, startLoggedProcess } from './logged-process.ts';
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import { freePort } from '../../scripts/harness/free-port.ts';
-import { waitUntil } from '../../scripts/harness/wait-until.ts';
+import { freePort } from '../../../test/support/free-port.ts';
+import { waitUntil } from '../../../test/support/wait-until.ts';
 import { endOfLog, type LoggedProcess, startLoggedProcess } from './logged-process.ts';
 
 export interface Etcd {

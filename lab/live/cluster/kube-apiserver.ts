@@ -1,11 +1,11 @@
 import { spawnSync } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type CertificatePaths, frontProxyName } from '../../demo/certificates.ts';
-import { waitUntil } from '../../scripts/harness/wait-until.ts';
+import { type CertificatePaths, frontProxyName } from '../../../demo/certificates.ts';
+import { type TlsCredentials, tlsRequest } from '../../../test/support/tls-request.ts';
+import { waitUntil } from '../../../test/support/wait-until.ts';
 import type { ApiServerBinary } from './assets.ts';
 import type { LiveCertificates } from './certificates.ts';
 import { endOfLog, type LoggedProcess, startLoggedProcess } from './logged-process.ts';
-import { type TlsCredentials, tlsRequest } from './tls-request.ts';
 
 /** How long a server that shuts down in order is waited for before it is killed, as a kubelet would. Milliseconds. */
 const shutdownGrace = 30_000;

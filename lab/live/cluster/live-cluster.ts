@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import { writeKubeconfig } from '../../demo/kubeconfig.ts';
+import { writeKubeconfig } from '../../../demo/kubeconfig.ts';
+import { credentialsOf, type TlsCredentials } from '../../../test/support/tls-request.ts';
 import type { ApiServerBinary, LiveAssets } from './assets.ts';
 import type { LiveCertificates } from './certificates.ts';
 import { startControlPlane } from './control-plane.ts';
@@ -14,13 +15,12 @@ import {
 } from './routers.ts';
 import { allowOperator, allowSyncJob } from './sync-rights.ts';
 import { startTcpForwarder, type TcpForwarder } from './tcp-forwarder.ts';
-import { credentialsOf, type TlsCredentials } from './tls-request.ts';
 
 const processGrace = 5000;
 
 /**
  * A control plane of real servers in the middle of an upgrade, with a router in front of each, and a gateway. Each router
- * reads the cluster itself, which is the default; what a sync job pushes is tried by `test:live:upgrade` and in e2e/.
+ * reads the cluster itself, which is the default; what a sync job pushes is tried by `npm run lab -- upgrade` and in e2e/.
  */
 export interface LiveCluster {
   /** For kubectl's home and for files of the tests; removed with the cluster. */

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync, readFileSync } from 'node:fs';
-import { lifeOf, type ProcessLife } from '../../scripts/harness/process-life.ts';
+import { lifeOf, type ProcessLife } from '../../../demo/process-life.ts';
 
 /** A process of the live cluster; both its outputs go to a file. */
 export interface LoggedProcess extends Pick<ProcessLife, 'isRunning' | 'kill' | 'stop' | 'ended'> {

@@ -1,16 +1,16 @@
 import { join } from 'node:path';
-import { writeKubeconfig } from '../../demo/kubeconfig.ts';
-import { serveFlags } from '../../demo/routers.ts';
-import { commandModule, flagArguments } from '../../scripts/harness/command.ts';
-import { freePort } from '../../scripts/harness/free-port.ts';
-import { waitUntil } from '../../scripts/harness/wait-until.ts';
-import { silentLogger } from '../../src/runtime/logger.ts';
+import { writeKubeconfig } from '../../../demo/kubeconfig.ts';
+import { serveFlags } from '../../../demo/routers.ts';
+import { silentLogger } from '../../../src/runtime/logger.ts';
+import { commandModule, flagArguments } from '../../../test/support/command.ts';
+import { freePort } from '../../../test/support/free-port.ts';
+import { type TlsCredentials, tlsRequest } from '../../../test/support/tls-request.ts';
+import { waitUntil } from '../../../test/support/wait-until.ts';
 import type { LiveCertificates } from './certificates.ts';
 import type { ControlPlane } from './control-plane.ts';
 import type { KubeApiServer } from './kube-apiserver.ts';
 import { endOfLog, type LoggedProcess, startLoggedProcess } from './logged-process.ts';
 import { liveNetwork } from './network.ts';
-import { type TlsCredentials, tlsRequest } from './tls-request.ts';
 
 /** `mixed-version-proxy serve`, as a process of its own. */
 export interface LiveRouter {

@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
-import { syncJobName } from '../../demo/certificates.ts';
-import { postObject, type TlsCredentials } from './tls-request.ts';
+import { syncJobName } from '../../../demo/certificates.ts';
+import { postObject, type TlsCredentials } from '../../../test/support/tls-request.ts';
 
-const deploy = join(import.meta.dirname, '..', '..', 'deploy');
+const deploy = join(import.meta.dirname, '../../..', 'deploy');
 /** Its rights to read the cluster, and to push to routers. */
 const manifests = [join(deploy, 'kubernetes', 'reader.yaml'), join(deploy, 'sync', 'rights.yaml')];
 

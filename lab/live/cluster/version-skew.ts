@@ -1,5 +1,5 @@
+import { newFieldOf } from '../loops/new-field.ts';
 import type { ApiServerBinary } from './assets.ts';
-import { newFieldOf } from './new-field.ts';
 
 /** Minor versions in which each version of the API can be turned off by name: first, last. */
 const flowControlVersions: readonly (readonly [version: string, first: number, last: number])[] = [

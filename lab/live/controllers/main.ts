@@ -1,18 +1,18 @@
-// Runs kube-controller-manager in a mixed cluster whose servers go and come back: `npm run test:live:controllers`.
+// Runs kube-controller-manager in a mixed cluster whose servers go and come back: `npm run lab -- controllers`.
 import { writeFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import 'reflect-metadata';
 import { Pkcs10CertificateRequestGenerator } from '@peculiar/x509';
 import { keyAlgorithm } from '../../../demo/signed-certificate.ts';
-import { waitUntil } from '../../../scripts/harness/wait-until.ts';
-import { seededRandom } from '../../support/seeded-random.ts';
-import { assetsOfEnvironment, type LiveAssets, liveAssetsGuide } from '../assets.ts';
-import { startControllerManager } from '../controller-manager.ts';
+import { seededRandom } from '../../../test/support/seeded-random.ts';
+import { waitUntil } from '../../../test/support/wait-until.ts';
+import { assetsOfEnvironment, type LiveAssets, liveAssetsGuide } from '../cluster/assets.ts';
+import { startControllerManager } from '../cluster/controller-manager.ts';
+import { storedKeys } from '../cluster/etcd-keys.ts';
+import { inOwnNetwork } from '../cluster/network.ts';
 import { controllerManagerOfEnvironment, e2eAssetsGuide } from '../e2e/e2e-assets.ts';
 import { startWayIn, type WayIn, waysIn } from '../e2e/way-in.ts';
-import { storedKeys } from '../etcd-keys.ts';
-import { inOwnNetwork } from '../network.ts';
 import { objectClient } from './object-client.ts';
 import {
   actOnRound,

@@ -1,5 +1,5 @@
-import { waitUntil } from '../../../scripts/harness/wait-until.ts';
-import { type TlsCredentials, tlsRequest } from '../tls-request.ts';
+import { type TlsCredentials, tlsRequest } from '../../../test/support/tls-request.ts';
+import { waitUntil } from '../../../test/support/wait-until.ts';
 
 /** What the rounds need of an object. */
 export interface StoredObject {

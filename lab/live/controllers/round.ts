@@ -1,4 +1,4 @@
-import type { KubeApiServer } from '../kube-apiserver.ts';
+import type { KubeApiServer } from '../cluster/kube-apiserver.ts';
 import type { ObjectClient, StoredObject } from './object-client.ts';
 
 /** Where everything is put that is to stay. */

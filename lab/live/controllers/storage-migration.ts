@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ApiServerBinary } from '../assets.ts';
-import { storedObjects } from '../etcd-keys.ts';
+import type { ApiServerBinary } from '../cluster/assets.ts';
+import { storedObjects } from '../cluster/etcd-keys.ts';
 import type { ObjectClient } from './object-client.ts';
 
 /** StorageVersionMigration is v1beta1 from here on (KEP-4192), off by default. */

@@ -1,5 +1,5 @@
 import { basename } from 'node:path';
-import { assetsOfEnvironment, isExecutable, type LiveAssets, listDirectory } from '../assets.ts';
+import { assetsOfEnvironment, isExecutable, type LiveAssets, listDirectory } from '../cluster/assets.ts';
 import { kubectls } from '../live-suite.ts';
 
 /** The binaries of a comparison by Kubernetes' own tests. */

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { startLoggedProcess } from '../logged-process.ts';
+import { startLoggedProcess } from '../cluster/logged-process.ts';
 
 export type Outcome = 'passed' | 'failed' | 'skipped';
 

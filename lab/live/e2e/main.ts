@@ -1,11 +1,11 @@
-// Runs Kubernetes' own tests by each way into a cluster: `npm run test:live:e2e` (README.md).
+// Runs Kubernetes' own tests by each way into a cluster: `npm run lab -- e2e` (README.md).
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { KubeConfig } from '@kubernetes/client-node';
-import { liveAssetsGuide } from '../assets.ts';
-import { startControllerManager } from '../controller-manager.ts';
-import { inOwnNetwork } from '../network.ts';
+import { liveAssetsGuide } from '../cluster/assets.ts';
+import { startControllerManager } from '../cluster/controller-manager.ts';
+import { inOwnNetwork } from '../cluster/network.ts';
 import { type E2eAssets, e2eAssetsGuide, findE2eAssets } from './e2e-assets.ts';
 import { listTests, runTests, type TestResult } from './ginkgo.ts';
 import { startKubelets } from './kubelets.ts';

@@ -9,12 +9,12 @@ import { createDemoCertificates } from '../../../demo/certificates.ts';
 import { sharedByServers } from '../../../demo/cluster.ts';
 import { startExampleApiServer } from '../../../demo/example-api-server/index.ts';
 import { startDemoSync } from '../../../demo/sync.ts';
-import { freePort } from '../../../scripts/harness/free-port.ts';
-import { waitUntil } from '../../../scripts/harness/wait-until.ts';
 import { generateKeyFiles, publicKeysFile, signingKeyFile } from '../../../src/cli/commands/keygen.ts';
 import { silentLogger } from '../../../src/runtime/logger.ts';
-import { temporaryDirectory } from '../../support/temporary-directory.ts';
-import { credentialsOf, tlsRequest } from '../tls-request.ts';
+import { freePort } from '../../../test/support/free-port.ts';
+import { temporaryDirectory } from '../../../test/support/temporary-directory.ts';
+import { credentialsOf, tlsRequest } from '../../../test/support/tls-request.ts';
+import { waitUntil } from '../../../test/support/wait-until.ts';
 import { type ContainerEngine, openContainerEngine, whyNoContainers } from './container-engine.ts';
 
 const root = resolve(import.meta.dirname, '../../..');

@@ -1,5 +1,5 @@
 import { basename } from 'node:path';
-import { type ApiServerBinary, assetsOfEnvironment, isExecutable, listDirectory } from '../assets.ts';
+import { type ApiServerBinary, assetsOfEnvironment, isExecutable, listDirectory } from '../cluster/assets.ts';
 
 /** The binaries of one version of Kubernetes. */
 export interface KubernetesRelease {

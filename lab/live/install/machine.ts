@@ -5,8 +5,8 @@ import { mkdir, readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
-import { waitUntil } from '../../../scripts/harness/wait-until.ts';
-import { type LoggedProcess, startLoggedProcess } from '../logged-process.ts';
+import { waitUntil } from '../../../test/support/wait-until.ts';
+import { type LoggedProcess, startLoggedProcess } from '../cluster/logged-process.ts';
 import type { KubernetesRelease } from './install-assets.ts';
 
 /** The bridge that joins the machines, and its address, which is the load balancer's and etcd's. */

@@ -1,8 +1,8 @@
-// Installs routers on three nodes of kubeadm, upgrades these, and removes the routers: `npm run test:live:install`.
+// Installs routers on three nodes of kubeadm, upgrades these, and removes the routers: `npm run lab -- install`.
 import { appendFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
-import { liveAssetsGuide } from '../assets.ts';
-import { inOwnNetwork, liveNetwork } from '../network.ts';
+import { liveAssetsGuide } from '../cluster/assets.ts';
+import { inOwnNetwork, liveNetwork } from '../cluster/network.ts';
 import { findInstallAssets, type InstallAssets, installAssetsGuide } from './install-assets.ts';
 import { installInterrupted } from './interrupted.ts';
 import { startKubeadmCluster } from './kubeadm-cluster.ts';

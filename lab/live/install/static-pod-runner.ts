@@ -2,7 +2,7 @@ import { mkdir, stat } from 'node:fs/promises';
 import { request } from 'node:https';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type LoggedProcess, startLoggedProcess } from '../logged-process.ts';
+import { type LoggedProcess, startLoggedProcess } from '../cluster/logged-process.ts';
 import type { Probe, StaticPod } from './static-pod.ts';
 
 /** As the kubelet's (pkg/kubelet, backOffPeriod and MaxContainerBackOff). Milliseconds. */

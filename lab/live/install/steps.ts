@@ -2,18 +2,18 @@ import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { agreementOf, differencesBetween } from '../../../src/cli/status/routers-view.ts';
 import { parseRouterStatus } from '../../../src/own-paths/status/status-schema.ts';
-import { eventually } from '../../support/eventually.ts';
+import { eventually } from '../../../test/support/eventually.ts';
+import { postObject, type TlsCredentials, tlsRequest } from '../../../test/support/tls-request.ts';
 import {
   collectionPath,
   type ExclusiveResource,
   exclusiveResource,
   manifestOf,
-} from '../exclusive-resources.ts';
-import { startLoop } from '../loop.ts';
-import { type ObjectWriter, startObjectWriter } from '../object-writer.ts';
-import { describeReads, type ReadCounts, type ReadLoop, startReadLoop } from '../read-loop.ts';
-import { postObject, type TlsCredentials, tlsRequest } from '../tls-request.ts';
-import { describeWatch, lostOf, startWatchFollower, type WatchFollower } from '../watch-follower.ts';
+} from '../loops/exclusive-resources.ts';
+import { startLoop } from '../loops/loop.ts';
+import { type ObjectWriter, startObjectWriter } from '../loops/object-writer.ts';
+import { describeReads, type ReadCounts, type ReadLoop, startReadLoop } from '../loops/read-loop.ts';
+import { describeWatch, lostOf, startWatchFollower, type WatchFollower } from '../loops/watch-follower.ts';
 import type { InstallAssets, KubernetesRelease } from './install-assets.ts';
 import { image, installedFiles, type KubeadmCluster } from './kubeadm-cluster.ts';
 import type { Machine } from './machine.ts';

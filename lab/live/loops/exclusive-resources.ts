@@ -1,6 +1,6 @@
-import type { KubeApiServer } from './kube-apiserver.ts';
-import type { LiveCluster } from './live-cluster.ts';
-import { tlsRequest } from './tls-request.ts';
+import { tlsRequest } from '../../../test/support/tls-request.ts';
+import type { KubeApiServer } from '../cluster/kube-apiserver.ts';
+import type { LiveCluster } from '../cluster/live-cluster.ts';
 
 /** A resource that one version serves and another does not, with what it takes to make one. */
 export interface ExclusiveResource {
@@ -118,7 +118,7 @@ export async function exclusiveResource(
   }
   throw new Error(
     `no known resource tells ${has.binary().version} from ${lacks.binary().version}: ` +
-      'give versions further apart, or add one that does to test/live/exclusive-resources.ts',
+      'give versions further apart, or add one that does to lab/live/exclusive-resources.ts',
   );
 }
 

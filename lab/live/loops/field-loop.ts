@@ -1,7 +1,7 @@
 import type { Agent } from 'node:https';
+import { type TlsAnswer, type TlsCredentials, tlsRequest } from '../../../test/support/tls-request.ts';
 import { type Loop, startLoop, Tally } from './loop.ts';
 import type { NewField } from './new-field.ts';
-import { type TlsAnswer, type TlsCredentials, tlsRequest } from './tls-request.ts';
 
 export interface FieldCounts {
   /** Objects that were created, read, labelled, applied, written back and looked at in the end. */

@@ -1,4 +1,4 @@
-import type { ApiServerBinary } from './assets.ts';
+import type { ApiServerBinary } from '../cluster/assets.ts';
 
 /** A field of a resource that every version of the suite serves, and that older ones do not know. */
 export interface NewField {

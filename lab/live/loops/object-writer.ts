@@ -1,6 +1,6 @@
+import { postObject, type TlsCredentials } from '../../../test/support/tls-request.ts';
 import { manifestOf } from './exclusive-resources.ts';
 import { type Loop, startLoop } from './loop.ts';
-import { postObject, type TlsCredentials } from './tls-request.ts';
 import type { WatchedCollection } from './watch-follower.ts';
 
 const pause = 150;

@@ -1,6 +1,11 @@
 import type { Agent } from 'node:https';
-import { waitUntil } from '../../scripts/harness/wait-until.ts';
-import { postObject, type TlsAnswer, type TlsCredentials, tlsRequest } from './tls-request.ts';
+import {
+  postObject,
+  type TlsAnswer,
+  type TlsCredentials,
+  tlsRequest,
+} from '../../../test/support/tls-request.ts';
+import { waitUntil } from '../../../test/support/wait-until.ts';
 
 const group = '/apis/admissionregistration.k8s.io';
 const policyName = 'live-config-maps';

@@ -1,6 +1,6 @@
-import type { Kubectl } from '../support/kubectl.ts';
+import type { Kubectl } from '../../../test/support/kubectl.ts';
+import type { LiveSuite } from '../live-suite.ts';
 import { collectionPath, kubectlName } from './exclusive-resources.ts';
-import type { LiveSuite } from './live-suite.ts';
 import { startLoop } from './loop.ts';
 import { type ObjectWriter, startObjectWriter } from './object-writer.ts';
 import { describeReads, type ReadLoop, startReadLoop } from './read-loop.ts';

@@ -1,8 +1,8 @@
 import { request } from 'node:https';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { type TlsCredentials, tlsRequest } from '../../../test/support/tls-request.ts';
 import type { ExclusiveResource } from './exclusive-resources.ts';
-import { type TlsCredentials, tlsRequest } from './tls-request.ts';
 
 const pause = 200;
 

@@ -1,7 +1,7 @@
 /**
  * Records what kube-apiservers of each given version serve, and writes it for `doctor --upgrade-to 1.36`:
  *
- *     MIXED_VERSION_PROXY_LIVE_ASSETS=$HOME/kube-binaries node --env-file=.env test/live/record/main.ts
+ *     MIXED_VERSION_PROXY_LIVE_ASSETS=$HOME/kube-binaries node --env-file=.env lab/live/record/main.ts
  *
  * Versions that are not given stay as they were.
  */
@@ -9,13 +9,13 @@ import { execFile } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
-import { commandModule } from '../../../scripts/harness/command.ts';
 import { recordedVersions } from '../../../src/cli/doctor/recorded-versions.ts';
 import type { Snapshot } from '../../../src/snapshot/format/schema.ts';
 import { snapshotFromFolder } from '../../../src/sync/node/recording.ts';
-import { type ApiServerBinary, assetsOfEnvironment, liveAssetsGuide } from '../assets.ts';
-import { startControlPlane } from '../control-plane.ts';
-import { inOwnNetwork } from '../network.ts';
+import { commandModule } from '../../../test/support/command.ts';
+import { type ApiServerBinary, assetsOfEnvironment, liveAssetsGuide } from '../cluster/assets.ts';
+import { startControlPlane } from '../cluster/control-plane.ts';
+import { inOwnNetwork } from '../cluster/network.ts';
 
 const output = new URL('../../../src/cli/doctor/recorded-versions.ts', import.meta.url);
 
@@ -80,7 +80,7 @@ function moduleText(texts: ReadonlyMap<string, string>): string {
   const entries = [...texts]
     .sort(([left], [right]) => Number(left.slice(2)) - Number(right.slice(2)))
     .map(([version, text]) => `  '${version}':\n    '${text}',\n`);
-  return `// Made by test/live/record/main.ts from real kube-apiservers.
+  return `// Made by lab/live/record/main.ts from real kube-apiservers.
 
 /** By version, a snapshot of what a kube-apiserver serves with the flags of a new cluster: gzip in base64. */
 export const recordedVersions: Readonly<Record<string, string>> = {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { LiveRouter } from '../routers.ts';
+import type { LiveRouter } from '../cluster/routers.ts';
 
 /**
  * What happens to two of the routers at each step. `away`: they are killed before the server ends, and started with their

@@ -1,8 +1,8 @@
 import { Agent } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Loop, startLoop } from '../loop.ts';
-import type { LiveRouter } from '../routers.ts';
-import { type TlsCredentials, tlsRequest } from '../tls-request.ts';
+import { type TlsCredentials, tlsRequest } from '../../../test/support/tls-request.ts';
+import type { LiveRouter } from '../cluster/routers.ts';
+import { type Loop, startLoop } from '../loops/loop.ts';
 
 /** Milliseconds between two questions, and while only the decision is asked for. */
 const every = 50;

@@ -1,10 +1,10 @@
-// Upgrades real kube-apiservers under a load, and counts what clients lose: `npm run test:live:upgrade`.
+// Upgrades real kube-apiservers under a load, and counts what clients lose: `npm run lab -- upgrade`.
 import { appendFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
-import { markdownTable } from '../../../scripts/report/text-table.ts';
-import { assetsOfEnvironment, type LiveAssets, liveAssetsGuide } from '../assets.ts';
-import { describeFields } from '../field-loop.ts';
-import { inOwnNetwork } from '../network.ts';
+import { markdownTable } from '../../report/text-table.ts';
+import { assetsOfEnvironment, type LiveAssets, liveAssetsGuide } from '../cluster/assets.ts';
+import { inOwnNetwork } from '../cluster/network.ts';
+import { describeFields } from '../loops/field-loop.ts';
 import { routerFaults } from './faults.ts';
 import { runUpgrade, type UpgradeOutcome, type WayOutcome } from './run-upgrade.ts';
 import { binaryOf, parseSteps, stops } from './steps.ts';

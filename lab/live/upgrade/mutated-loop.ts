@@ -1,6 +1,6 @@
-import { type Loop, startLoop, Tally } from '../loop.ts';
-import { createConfigMap, isEnforced } from '../policy-writes.ts';
-import type { TlsCredentials } from '../tls-request.ts';
+import type { TlsCredentials } from '../../../test/support/tls-request.ts';
+import { type Loop, startLoop, Tally } from '../loops/loop.ts';
+import { createConfigMap, isEnforced } from '../loops/policy-writes.ts';
 import type { Way } from './ways.ts';
 
 /** Milliseconds. */

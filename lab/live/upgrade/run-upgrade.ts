@@ -1,14 +1,14 @@
 import { Agent } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { waitUntil } from '../../../scripts/harness/wait-until.ts';
-import type { ApiServerBinary } from '../assets.ts';
-import { startControlPlane } from '../control-plane.ts';
-import { exclusivePaths } from '../exclusive-resources.ts';
-import { type FieldLoop, startFieldLoop } from '../field-loop.ts';
-import type { KubeApiServer } from '../kube-apiserver.ts';
-import { newFieldOf } from '../new-field.ts';
-import { makeMutatingPolicy } from '../policy-writes.ts';
-import { postObject, type TlsCredentials, tlsRequest } from '../tls-request.ts';
+import { postObject, type TlsCredentials, tlsRequest } from '../../../test/support/tls-request.ts';
+import { waitUntil } from '../../../test/support/wait-until.ts';
+import type { ApiServerBinary } from '../cluster/assets.ts';
+import { startControlPlane } from '../cluster/control-plane.ts';
+import type { KubeApiServer } from '../cluster/kube-apiserver.ts';
+import { exclusivePaths } from '../loops/exclusive-resources.ts';
+import { type FieldLoop, startFieldLoop } from '../loops/field-loop.ts';
+import { newFieldOf } from '../loops/new-field.ts';
+import { makeMutatingPolicy } from '../loops/policy-writes.ts';
 import { faultsOfStep, type RouterFault } from './faults.ts';
 import { countedVersionAt, followPreferred, type KnownAt, untilKnown } from './known.ts';
 import { type MutatedLoop, startMutatedLoop } from './mutated-loop.ts';
@@ -131,7 +131,7 @@ export async function runUpgrade(options: UpgradeOptions): Promise<UpgradeOutcom
   const versions = [start, ...steps.map(({ binary }) => binary)];
   // Where no field tells them apart, one that all have must not be lost either.
   const field = newFieldOf(versions) ?? newFieldOf([{ minor: 34 }, ...versions]);
-  if (field === undefined) throw new Error('no field of these versions is known: test/live/new-field.ts');
+  if (field === undefined) throw new Error('no field of these versions is known: lab/live/new-field.ts');
   const controlPlane = await startControlPlane(
     options.etcd,
     [start, start, start],

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Loop, startLoop, Tally } from '../loop.ts';
-import { type TlsCredentials, tlsRequest } from '../tls-request.ts';
+import { type TlsCredentials, tlsRequest } from '../../../test/support/tls-request.ts';
+import { type Loop, startLoop, Tally } from '../loops/loop.ts';
 import type { Way } from './ways.ts';
 
 /** Milliseconds. */

@@ -1,4 +1,4 @@
-import type { ApiServerBinary } from '../assets.ts';
+import type { ApiServerBinary } from '../cluster/assets.ts';
 
 /** One server is stopped and comes back with another binary. */
 export interface UpgradeStep {

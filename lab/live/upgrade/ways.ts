@@ -1,7 +1,7 @@
 import { Agent } from 'node:https';
-import type { ApiServerBinary } from '../assets.ts';
-import type { LiveCertificates } from '../certificates.ts';
-import type { ControlPlane } from '../control-plane.ts';
+import type { ApiServerBinary } from '../cluster/assets.ts';
+import type { LiveCertificates } from '../cluster/certificates.ts';
+import type { ControlPlane } from '../cluster/control-plane.ts';
 import {
   type LiveRouter,
   readingFlags,
@@ -9,10 +9,10 @@ import {
   startGateway,
   startSidecar,
   untilReady,
-} from '../routers.ts';
-import { startSyncJob } from '../sync-job.ts';
-import { allowSyncJob } from '../sync-rights.ts';
-import { startTcpForwarder } from '../tcp-forwarder.ts';
+} from '../cluster/routers.ts';
+import { startSyncJob } from '../cluster/sync-job.ts';
+import { allowSyncJob } from '../cluster/sync-rights.ts';
+import { startTcpForwarder } from '../cluster/tcp-forwarder.ts';
 
 const processGrace = 5_000;
 

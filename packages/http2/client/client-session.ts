@@ -143,7 +143,7 @@ export const serverFrameRules: FrameRules = {
 const lastStreamId = 0x7fff_ffff;
 /**
  * SETTINGS_MAX_FRAME_SIZE for servers. With the default of 16 KiB a list of 10 MB takes a quarter more CPU
- * (bench/README.md).
+ * (lab/bench/README.md).
  */
 const maximumFrameSize = 256 * 1024;
 /** Bytes that may wait for a server that does not read, beyond two buffers of 128 KiB: 128 MiB for one with 256 connections. */

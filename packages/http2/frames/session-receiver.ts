@@ -108,7 +108,7 @@ const free = 0;
  * Not a `Map`: V8 copies the entries of a `Map` to a new table every few additions, and each old table refers to the next
  * (`OrderedHashTable::NextTable`, for iterators). Once one of them is in the old generation, the scavenger keeps all later
  * ones alive, with every stream that was in them. That cost a third more CPU per request and pauses of 10 ms instead of 1
- * (bench/README.md). Searching a hundred numbers is as fast as a hash.
+ * (lab/bench/README.md). Searching a hundred numbers is as fast as a hash.
  */
 export class StreamTable<Stream extends { readonly id: number }> {
   readonly #identifiers: number[] = [];

@@ -1,4 +1,4 @@
-// Made by test/live/record/main.ts from real kube-apiservers.
+// Made by lab/live/record/main.ts from real kube-apiservers.
 
 /** By version, a snapshot of what a kube-apiserver serves with the flags of a new cluster: gzip in base64. */
 export const recordedVersions: Readonly<Record<string, string>> = {

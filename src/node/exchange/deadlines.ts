@@ -24,7 +24,7 @@ interface DeadlinesOptions {
  *
  * Arrays, not a `Set` or a `Map`: V8 copies their entries to a new table every few additions, and the old table refers to
  * the new one. Once one is in the old generation, it keeps all later ones alive, with every request that was in them
- * (bench/README.md).
+ * (lab/bench/README.md).
  */
 export class Deadlines {
   readonly timeout: number;

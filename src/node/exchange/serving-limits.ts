@@ -30,7 +30,7 @@ const ofConnectionAlone = 192 * 1024;
 
 /**
  * Connections that are no tunnels: a tunnel holds nothing in the budget and little in V8's heap. 2,048 that did their worst
- * took 503 of 512 MiB (bench/results/floods.md).
+ * took 503 of 512 MiB (lab/bench/results/floods.md).
  */
 export function ordinaryConnectionsWithin(memory: number): number {
   return Math.max(128, Math.floor((memory - withoutConnections) / ofConnectionAlone));

@@ -3,7 +3,7 @@ import { usableMemory } from '../exchange/serving-limits.ts';
 
 /**
  * Sets V8's garbage collector to what a router needs. For a process that does nothing but serve, once, at its start: it
- * concerns all of its code. What each setting is worth: bench/README.md.
+ * concerns all of its code. What each setting is worth: lab/bench/README.md.
  */
 export function setGarbageCollectorForServing(): void {
   // V8 would create listeners of streams, and the like, among old objects (allocation-site pretenuring): dead, they keep
@@ -24,7 +24,7 @@ const longStop = 10;
 /**
  * Has the C library give back what closed connections have freed, while more than half of the memory that the process may
  * use is taken. glibc would keep it, pages and all, for whatever comes: with what TLS had for 2,000 port-forwards and an
- * attack, a second attack ended a router of 512 MiB (bench/results/floods.md).
+ * attack, a second attack ended a router of 512 MiB (lab/bench/results/floods.md).
  *
  * Where nothing was freed a call takes 0.1 to 3 ms, and where 300 MiB were, 50. One that takes long and gives back less than
  * a thirty-second of the memory is not repeated for a minute: a process may well need more than half.

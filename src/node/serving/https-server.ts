@@ -72,7 +72,7 @@ export type ServerTlsOptions = Required<Pick<TlsOptions, 'cert' | 'key'>> &
 
 /**
  * Of TLS 1.2 those that HTTP/2 allows (RFC 9113 Appendix A) and the strictest hardening guides (STIG, FIPS 140): AES-GCM, which
- * every client has. 128 bits first, as in Go's servers: with 256 bits lists over HTTP/1.1 cost 3 % more CPU (bench/README.md).
+ * every client has. 128 bits first, as in Go's servers: with 256 bits lists over HTTP/1.1 cost 3 % more CPU (lab/bench/README.md).
  */
 const ciphers = [
   'TLS_AES_128_GCM_SHA256',

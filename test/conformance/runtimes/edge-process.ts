@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ConnectionOptions } from 'node:tls';
-import type { EdgeTls, RunningEdge } from '../../../scripts/edge/running-edge.ts';
+import type { EdgeTls, RunningEdge } from '../../../demo/edge/running-edge.ts';
 import { clusterAuthority, frontProxyPair, serverPair } from '../credentials.ts';
 import type { RunningRuntime } from '../runtime.ts';
 import type { ClientCertificate } from '../wire/exchange.ts';

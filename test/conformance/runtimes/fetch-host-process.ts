@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { startEdgeProcess } from '../../../scripts/edge/edge-process.ts';
+import { startEdgeProcess } from '../../../demo/edge/edge-process.ts';
 import { findRuntimeFile, runtimeFile } from '../../../scripts/runtimes/index.ts';
 import type { Cluster } from '../cluster.ts';
 import { clientTls, clusterAuthority, serverPair } from '../credentials.ts';

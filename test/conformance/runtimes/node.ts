@@ -1,5 +1,5 @@
-import { startRouterByFlags } from '../../../scripts/harness/router-by-flags.ts';
 import { localId } from '../../support/decision-rows.ts';
+import { startRouterByFlags } from '../../support/router-by-flags.ts';
 import { completeServeOptions } from '../../support/serve-options.ts';
 import type { Cluster } from '../cluster.ts';
 import {

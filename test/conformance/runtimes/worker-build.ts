@@ -1,4 +1,4 @@
-import { bundleWorkerBuild, type WorkerBuild } from '../../../scripts/edge/worker-build.ts';
+import { bundleWorkerBuild, type WorkerBuild } from '../../../demo/edge/worker-build.ts';
 
 let built: Promise<WorkerBuild> | undefined;
 

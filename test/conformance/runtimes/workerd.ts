@@ -1,4 +1,4 @@
-import { startWorkerd } from '../../../scripts/edge/start-workerd.ts';
+import { startWorkerd } from '../../../demo/edge/start-workerd.ts';
 import { clientTls, clusterAuthority } from '../credentials.ts';
 import type { ConformanceRuntime } from '../runtime.ts';
 import { edgeEnvironment } from './edge-environment.ts';

@@ -3,10 +3,10 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, type TestContext } from 'node:test';
 import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
-import { chromiumMissing, launchChromium } from '../../../scripts/dashboard/chromium.ts';
 import type { Snapshot } from '../../../src/snapshot/format/schema.ts';
 import { type StartedRouter, startRouterWithFiles } from '../../support/started-router.ts';
 import type { Answer } from '../../support/tls-client.ts';
+import { chromiumMissing, launchChromium } from './chromium.ts';
 import type { Ports } from './clusters.ts';
 
 /** For `describe`: runs where there is a browser, and says what is missing elsewhere. */

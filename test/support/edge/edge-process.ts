@@ -1,7 +1,7 @@
 import type { TestContext } from 'node:test';
 import { Agent, request } from 'undici';
-import type { EdgeTls, PemPair, RunningEdge } from '../../../scripts/edge/running-edge.ts';
-import { type StartWorkerdOptions, startWorkerd } from '../../../scripts/edge/start-workerd.ts';
+import type { EdgeTls, PemPair, RunningEdge } from '../../../demo/edge/running-edge.ts';
+import { type StartWorkerdOptions, startWorkerd } from '../../../demo/edge/start-workerd.ts';
 import { sealSnapshot } from '../../../src/snapshot/signing/seal.ts';
 import type { CertificatePair } from '../certificates.ts';
 import { type OidcProvider, oidcProvider } from '../oidc-provider.ts';

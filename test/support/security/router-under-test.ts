@@ -1,9 +1,5 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import {
-  startRouterByFlags,
-  validateFlags as validateGivenFlags,
-} from '../../../scripts/harness/router-by-flags.ts';
 import type {
   HealthConfig,
   RunningRouter,
@@ -13,6 +9,7 @@ import type { Snapshot } from '../../../src/snapshot/format/schema.ts';
 import { sealedMediaType } from '../../../src/snapshot/receiving/snapshot-endpoint.ts';
 import { generateSigningKey, sealSnapshot, signingKeyOf } from '../../../src/snapshot/signing/seal.ts';
 import { type ApiServerDouble, type Protocol, startApiServer } from '../api-server-double.ts';
+import { startRouterByFlags, validateFlags as validateGivenFlags } from '../router-by-flags.ts';
 import { completeServeOptions, type FlagChanges } from '../serve-options.ts';
 import { type SnapshotOptions, snapshotOf } from '../snapshot-builder.ts';
 import { ask, type WireAnswer } from './ask.ts';

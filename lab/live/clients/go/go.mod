@@ -1,4 +1,4 @@
-module mixed-version-proxy/test/live/clients/go
+module mixed-version-proxy/lab/live/clients/go
 
 go 1.24.0
 
