@@ -1,10 +1,4 @@
-import {
-  frameFlag,
-  frameHead,
-  frameType,
-  headersFrames,
-  uint32,
-} from '../../packages/http2/frames/frame.ts';
+import { frameFlag, frameHead, frameType, headersFrames, uint32 } from '../../packages/http2/frames/frame.ts';
 import { indexedLine, literalName, literalValue } from '../../packages/http2/hpack/header-encoder.ts';
 
 /** What one attacker does, on as many connections as it says at a time; one that ends is followed by another. */

@@ -29,7 +29,10 @@ const { values, positionals: wanted } = parseArgs({
   allowPositionals: true,
 });
 /** Tests of the laboratory are run where they are asked for: `npm test -- lab`, or `--all`. */
-const folders = values.all || wanted.some((path) => path.startsWith('lab')) ? '{src,packages/*,test,lab}' : '{src,packages/*,test}';
+const folders =
+  values.all || wanted.some((path) => path.startsWith('lab'))
+    ? '{src,packages/*,test,lab}'
+    : '{src,packages/*,test}';
 const files = globSync(`${folders}/**/*.test.ts`, { cwd: root })
   .filter((file) => wanted.length === 0 || wanted.some((path) => file.startsWith(path)))
   .sort();
