@@ -55,6 +55,8 @@ export interface OwnAppParts extends Omit<RouterStatusOptions, keyof AppOptions>
   readonly history?: Pick<RouterHistory, 'view'> | undefined;
   /** Whether the process has been asked to end: `/readyz` fails from then on. Default: there is no such check. */
   readonly isShuttingDown?: () => boolean;
+  /** Checks of readiness beside the router's own. Default: none. */
+  readonly furtherChecks?: readonly HealthCheck[] | undefined;
   /** What `metrics` and `metrics/slis` serve under `/.mixed-version-proxy/`. Default: there are no such paths. */
   readonly metrics?: MetricsSource | undefined;
   /** The level that `debug/flags/v` shows and sets. Default: there is no such path. */

@@ -74,17 +74,20 @@ export interface RouterHealthOptions
   /** Default: no server is probed, and none makes the router unready. */
   readonly health?: ServersCheckOptions['health'] | undefined;
   readonly isShuttingDown?: (() => boolean) | undefined;
+  /** Of readiness, which the process adds. Default: none. */
+  readonly furtherChecks?: readonly HealthCheck[] | undefined;
 }
 
 export function routerHealthChecks(
   options: RouterHealthOptions,
 ): Readonly<Record<HealthEndpoint, readonly HealthCheck[]>> {
-  const { health, isShuttingDown } = options;
+  const { health, isShuttingDown, furtherChecks = [] } = options;
   const readyz = [
     ping,
     snapshotCheck(options),
     ...(health === undefined ? [] : [serversCheck({ ...options, health })]),
     ...(isShuttingDown === undefined ? [] : [shutdownCheck(isShuttingDown)]),
+    ...furtherChecks,
   ];
   return { livez: [ping], readyz, healthz: readyz };
 }

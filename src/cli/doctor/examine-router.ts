@@ -12,7 +12,6 @@ import { errorMessage } from '../../runtime/errors.ts';
 import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
 import { isOld, type RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { readClusterOnce } from '../../sync/node/embedded-sync.ts';
-import { serverIdToBeFound } from '../serve/own-server-id.ts';
 import { readServeInput, type ServeArguments } from '../serve/serve-input.ts';
 import { readSnapshotInput } from '../snapshot/snapshot-input.ts';
 import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
@@ -38,15 +37,13 @@ export async function examineRouter(given: ServeArguments, context: CommandConte
     stored.table === undefined ? await clusterFindings(configured) : { findings: [], table: undefined };
   const table = stored.table ?? read.table;
   // As the router itself does, by the snapshot that it would begin with.
-  const serverId = table === undefined ? configured.serverId : localServerIdOf(configured, table);
-  const config = { ...configured, serverId: knownServerId(serverId) };
+  const inTable = table && localServerIdOf(configured, table);
+  const config = { ...configured, serverId: inTable ?? configured.serverId };
   const source = given.flags.config?.at(-1) ?? 'what the flags say';
   return {
     findings: [
       ok('configuration', `${source} can be used`),
-      ...config.found
-        .filter(({ value }) => value !== serverIdToBeFound)
-        .map(({ flag, value, source }) => ok('found', `${flag}=${value}: ${source}`)),
+      ...config.found.map(({ flag, value, source }) => ok('found', `${flag}=${value}: ${source}`)),
       ...(unknownServerId === undefined ? [] : [failed('server ID', unknownServerId)]),
       await portFinding(config, context),
       ...certificateFindings(config, context.clock()),
@@ -59,10 +56,6 @@ export async function examineRouter(given: ServeArguments, context: CommandConte
     ],
     table,
   };
-}
-
-function knownServerId(serverId: string | undefined): string | undefined {
-  return serverId === serverIdToBeFound ? undefined : serverId;
 }
 
 async function permissionFindings(config: ServeConfig): Promise<readonly Finding[]> {
@@ -163,7 +156,7 @@ async function snapshotFindings(config: ServeConfig, context: CommandContext): P
     return {
       findings: [
         ageOf(table, context.clock(), embeddedSync !== undefined),
-        ...ownServerWarnings(table, knownServerId(localServerIdOf(config, table))).map((message) =>
+        ...ownServerWarnings(table, localServerIdOf(config, table) ?? config.serverId).map((message) =>
           failed(check, message),
         ),
       ],
@@ -192,7 +185,7 @@ async function clusterFindings(config: ServeConfig): Promise<RouterFindings> {
   const check = 'cluster';
   try {
     const { snapshot, readings, warnings } = await readClusterOnce(
-      { ...config, serverId: knownServerId(config.serverId) },
+      config,
       AbortSignal.timeout(readingTimeout),
     );
     const unread = [...readings].flatMap(([id, reading]): Finding[] =>

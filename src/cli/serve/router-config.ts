@@ -59,7 +59,8 @@ export async function routerConfig(
   // The gateway form has to be asked for: a forgotten --server-id must not make one.
   const isGateway = values.gateway;
   if (isGateway) rejectFlagsOfLocalServer(settings);
-  else settings.require('server-id', 'the ID of the local API server, as the snapshot has it');
+  else if (!readsCluster(settings))
+    settings.require('server-id', 'the ID of the local API server, as the snapshot has it');
   const serverId = isGateway ? undefined : values.localServer.id;
   const advertisedAddress = readAdvertisedAddress(settings, environment.network);
   refuseAdminAddressForOthers(settings);
@@ -111,7 +112,7 @@ export async function routerConfig(
 
   const { issues, warnings } = settings;
   // Without a local server a router is a gateway, which nobody may become by mistake.
-  const isWhole = isGateway || (serverId !== undefined && local !== undefined);
+  const isWhole = isGateway || local !== undefined;
   if (issues.length > 0 || serving === undefined || !isWhole) return { ok: false, issues, warnings };
   const { health, timeouts } = values;
   const config: ServeConfig = {
@@ -386,11 +387,16 @@ async function readKeys<Key extends PinnedKey>(
   return undefined;
 }
 
+/** Such a router is told by the cluster which server is the local one. */
+function readsCluster(settings: ServeSettings): boolean {
+  return settings.isGiven('kubeconfig') || settings.values.apiServers.inCluster === true;
+}
+
 /** Reads how the router reads the cluster itself; `undefined` where snapshots are pushed, and after an error. */
 async function readEmbeddedSync(settings: ServeSettings): Promise<ClusterAccessOptions | undefined> {
   const { apiServers, gateway } = settings.values;
   const isKubeconfig = settings.isGiven('kubeconfig');
-  const isOwn = isKubeconfig || apiServers.inCluster === true;
+  const isOwn = readsCluster(settings);
   const hasKeys = settings.isGiven('snapshot-keys');
   if (!isOwn && !hasKeys) {
     settings.issue(

@@ -1,13 +1,11 @@
 import { routerSettings, serveCall } from '../../node/configuration/router-settings.ts';
 import type { RunningRouter, ServeConfig } from '../../node/configuration/serve-config.ts';
-import type { ShutdownSignal } from '../../node/process/signals.ts';
 import type { StartOptions } from '../../node/process/start-router.ts';
 import { errorMessage } from '../../runtime/errors.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { Command } from '../terminal/command.ts';
 import { type CommandContext, CommandFailure, type ExitCode } from '../terminal/command-context.ts';
 import { packageVersion } from '../terminal/package-version.ts';
-import { createWaiting } from './own-server-id.ts';
 import type { ServeArguments } from './serve-input.ts';
 
 export type StartRouter = (
@@ -74,7 +72,8 @@ async function loadRouter(): Promise<StartRouter> {
     const { embeddedSync } = config;
     if (embeddedSync === undefined) return startRouter(config, logger, options);
     const { openEmbeddedSync } = await import('../../sync/node/embedded-sync.ts');
-    return startRouter(config, logger, { ...options, openEmbeddedSync });
+    const { findOwnServerId } = await import('../../sync/node/find-server-id.ts');
+    return startRouter(config, logger, { ...options, openEmbeddedSync, findOwnServerId });
   };
 }
 
@@ -83,7 +82,7 @@ async function runServe(
   context: CommandContext,
   loadStartRouter: () => Promise<StartRouter>,
 ): Promise<ExitCode> {
-  // Signals are heard before the first wait, so that none during it, or during the start, is lost or ends the process.
+  // Heard before the start, so that no signal during it is lost or ends the process.
   const started = Promise.withResolvers<ServingRouter>();
   context.onReloadSignal(() => {
     started.promise.then(
@@ -92,19 +91,9 @@ async function runServe(
       () => {},
     );
   });
-  let installed: Promise<ShutdownSignal> | undefined;
-  const shutdownSignal = () => (installed ??= context.shutdownSignal());
   const { dryRunReport, readServeInput } = await import('./serve-input.ts');
   const { createLineLogger } = await import('../../node/logging/line-logger.ts');
-  const wait = createWaiting({
-    writeError: context.writeError,
-    shutdownSignal,
-    async listen(config) {
-      const { startWaitingServer } = await import('../../node/process/waiting-server.ts');
-      return startWaitingServer(config, createLineLogger(config.settings.logging, context.writeError));
-    },
-  });
-  const input = await readServeInput(given, context, { wait }).finally(() => wait.end());
+  const input = await readServeInput(given, context);
   const { config, configurationSource } = input;
   if (input.isDryRun) {
     await context.writeOutput(dryRunReport(input));
@@ -114,7 +103,7 @@ async function runServe(
   const logger = createLineLogger(config.settings.logging, context.writeError, logVerbosity);
   for (const { flag, value, source } of config.found) logger.info({ flag, value, source }, 'Found');
   const startRouter = await loadStartRouter();
-  const signal = shutdownSignal();
+  const signal = context.shutdownSignal();
   started.resolve(startRouter(config, logger, { configurationSource, logVerbosity }));
   const router = await started.promise.catch((cause: unknown) => {
     throw new CommandFailure(1, [`the router cannot start: ${errorMessage(cause)}`], { cause });
@@ -124,7 +113,7 @@ async function runServe(
       version: packageVersion(),
       origin: router.origin,
       ...(router.adminOrigin === undefined ? {} : { adminOrigin: router.adminOrigin }),
-      form: config.serverId === undefined ? 'gateway' : 'sidecar',
+      form: config.local === undefined ? 'gateway' : 'sidecar',
       serverId: config.serverId,
       ...(config.advertisedAddress?.port === 0 ? {} : { advertisedAddress: config.advertisedAddress }),
       featureGateEnabled: config.featureGateEnabled,

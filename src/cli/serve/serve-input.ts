@@ -9,14 +9,14 @@ import {
 } from '../../node/configuration/router-settings.ts';
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
 import type { ConfigurationSource } from '../../node/credentials/credentials.ts';
+import type { FoundServerId } from '../../node/process/process-edge.ts';
 import { readHostNetwork } from '../../node/serving/default-interface.ts';
 import type { FoundSetting } from '../../own-paths/status/status-sources.ts';
-import { fileErrorMessage } from '../../runtime/errors.ts';
+import { errorMessage, fileErrorMessage } from '../../runtime/errors.ts';
 import { maskText } from '../../runtime/mask-secrets.ts';
 import { type Given, readGiven } from '../settings/configuration-file.ts';
 import {
   describeIssue,
-  type GivenValue,
   type GivenValues,
   givenByFlags,
   merged,
@@ -28,12 +28,6 @@ import {
 import { type GivenArguments, helpHint } from '../terminal/command.ts';
 import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
 import { type FoundSettings, findSettings, movedServer } from './found-settings.ts';
-import {
-  canFindServerId,
-  findOwnServerId,
-  serverIdToBeFound,
-  type WaitForServerId,
-} from './own-server-id.ts';
 import { routerConfig, type ServeOptionsResult } from './router-config.ts';
 
 export interface ServeArguments extends Pick<GivenArguments, 'issues'> {
@@ -46,14 +40,15 @@ interface ServeInput {
   readonly settings: readonly FoundSetting[];
   readonly warnings: number;
   readonly configurationSource: ConfigurationSource;
-  /** Why the ID of the local server is not known, where that is no error; `config` has `serverIdToBeFound` then. */
+  /** Why the cluster does not tell the ID of the local server, where that is no error. */
   readonly unknownServerId: string | undefined;
 }
 
 interface ServeInputOptions {
-  /** While the cluster does not tell the ID of the local server yet. Default: that is an error. */
-  readonly wait?: WaitForServerId;
-  /** Whether that is no error: all else can be looked at without it. */
+  /**
+   * The cluster is asked for an ID of the local server that is not given, and all else can be looked at without it. Default:
+   * the router that is started asks for it, and a dry run must have it.
+   */
   readonly maySkipServerId?: boolean;
 }
 
@@ -64,7 +59,7 @@ const nothingGiven =
 export async function readServeInput(
   { flags, issues: unknown }: ServeArguments,
   context: CommandContext,
-  { wait, maySkipServerId = false }: ServeInputOptions = {},
+  { maySkipServerId = false }: ServeInputOptions = {},
 ): Promise<ServeInput> {
   if (unknown.length + Object.keys(flags).length === 0) {
     throw new CommandFailure(2, [nothingGiven], { hint: helpHint });
@@ -81,18 +76,21 @@ export async function readServeInput(
   if (found.issues.length > 0) {
     throw wrongCall([...issues, ...(isKnown ? found.issues.map(describeIssue) : [])]);
   }
-  const check = (serverId: GivenValue | undefined) =>
-    checkRouter([...given.layers, withServerId(found.values, serverId)], context, context.readFile);
-  const isToBeFound = canFindServerId(values);
-  let result = await check(isToBeFound ? serverId(serverIdToBeFound, '') : undefined);
+  const check = (more: GivenValues = new Map()) =>
+    checkRouter([...given.layers, new Map([...found.values, ...more])], context, context.readFile);
+  let result = await check();
   const checked = result.ok ? result.config : undefined;
   let unknownServerId: string | undefined;
   // Everything else has to be in order for the cluster to tell the ID.
-  if (isToBeFound && result.ok && issues.length === 0) {
-    const own = await findOwnServerId(result.config, isDryRun ? undefined : wait);
-    if ('id' in own) result = await check(serverId(own.id, own.source));
-    else if (maySkipServerId) unknownServerId = own.message;
-    else result = { ok: false, issues: [own], warnings: result.warnings, settings: result.settings };
+  if ((isDryRun || maySkipServerId) && issues.length === 0 && isServerIdToBeFound(checked)) {
+    const { findOwnServerId } = await import('../../sync/node/find-server-id.ts');
+    try {
+      result = await check(givenServerId(await findOwnServerId(checked)));
+    } catch (error) {
+      const message = errorMessage(error);
+      if (maySkipServerId) unknownServerId = message;
+      else result = { ...result, ok: false, issues: [{ flag: '--server-id', message }] };
+    }
   }
   const warnings = [
     ...given.certain([...found.warnings, ...result.warnings], isKnown),
@@ -130,12 +128,12 @@ async function checkRouter(
   return { ...(await routerConfig(settings, environment)), settings };
 }
 
-function serverId(id: string, source: string): GivenValue {
-  return { input: id, shown: id, source: { kind: 'found', text: source } };
+function isServerIdToBeFound(config: ServeConfig | undefined): config is ServeConfig {
+  return config?.local !== undefined && config.serverId === undefined;
 }
 
-function withServerId(found: GivenValues, id: GivenValue | undefined): GivenValues {
-  return id === undefined ? found : new Map([...found, ['server-id', id]]);
+function givenServerId({ id, source }: FoundServerId): GivenValues {
+  return new Map([['server-id', { input: id, shown: id, source: { kind: 'found', text: source } }]]);
 }
 
 /** A dry run is also made beside the router that runs, which is then what listens there. */
@@ -172,13 +170,9 @@ export function dryRunReport({ settings, warnings }: Pick<ServeInput, 'settings'
 function configurationSource(
   { file, layers: [flags = new Map()] }: Given,
   found: FoundSettings,
-  { local, serverId: id, settings: { serving } }: ServeConfig,
+  { local, settings: { serving } }: ServeConfig,
   context: CommandContext,
 ): ConfigurationSource {
-  const ofStart = withServerId(
-    found.values,
-    id === undefined || flags.has('server-id') ? undefined : serverId(id, ''),
-  );
   return {
     manifest: found.manifest &&
       local && {
@@ -190,7 +184,7 @@ function configurationSource(
       },
     async read(texts) {
       const readFile = (path: string) => texts.get(path) ?? context.readFile(path);
-      const result = await checkRouter([flags, file?.values ?? new Map(), ofStart], context, readFile);
+      const result = await checkRouter([flags, file?.values ?? new Map(), found.values], context, readFile);
       if (result.ok) return result.config;
       throw new Error(result.issues.map(describeIssue).join('; '));
     },

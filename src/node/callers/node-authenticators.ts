@@ -42,11 +42,8 @@ export function nodeAuthenticators(
 }
 
 /** A gateway that has nothing to tell API servers with who calls: callers' own tokens pass through it. */
-export function isTokenGateway({
-  serverId,
-  proxyClient,
-}: Pick<ServeConfig, 'serverId' | 'proxyClient'>): boolean {
-  return serverId === undefined && proxyClient === undefined;
+export function isTokenGateway({ local, proxyClient }: Pick<ServeConfig, 'local' | 'proxyClient'>): boolean {
+  return local === undefined && proxyClient === undefined;
 }
 
 /** Without pinned keys assertions are ignored. @param keys called for each assertion */

@@ -61,7 +61,10 @@ export interface HealthConfig extends Omit<ServerHealthOptions, 'monotonic'> {
 export interface ServeConfig {
   /** As it was told: what needs no reading is used as it stands here. */
   readonly settings: RouterSettings;
-  /** ID of the local API server, as it stands in the snapshot; `undefined` in the gateway form, as `local` is. */
+  /**
+   * ID of the local API server, as it stands in the snapshot; `undefined` in the gateway form, as `local` is, and where the
+   * cluster is to tell it.
+   */
   readonly serverId: string | undefined;
   /** The feature gate UnknownVersionInteroperabilityProxy. Off: plain pass-through to the local server. */
   readonly featureGateEnabled: boolean;

@@ -73,14 +73,13 @@ function isSame(one: IpAddress | undefined, other: IpAddress | undefined): boole
 
 type LocalServerConfig = LocalServerPlace & Pick<ServeConfig, 'serverId'>;
 
+/** @returns `undefined` where the snapshot does not have it, and in the gateway form */
 export function localServerIdOf(
   config: LocalServerConfig,
-  { snapshot }: RoutingTable,
+  { snapshot }: Pick<RoutingTable, 'snapshot'>,
   interfacesNow?: typeof networkInterfaces,
 ): string | undefined {
-  const { serverId } = config;
-  if (serverId === undefined) return undefined;
-  return localServerIdIn(snapshot, serverId, isLocalServerAddress(config, interfacesNow)) ?? serverId;
+  return localServerIdIn(snapshot, config.serverId, isLocalServerAddress(config, interfacesNow));
 }
 
 /**
@@ -88,22 +87,35 @@ export function localServerIdOf(
  * that another name, while the router runs.
  */
 export class LocalServerId {
-  readonly #config: LocalServerConfig & { readonly serverId: string };
+  readonly #place: LocalServerPlace;
   readonly #interfacesNow: typeof networkInterfaces | undefined;
   #port: number;
-  #id: string;
+  /** As it was given, or found in the cluster. */
+  #known: string | undefined;
+  #current: string;
 
+  /** @param local has its origin in place of an ID until the cluster tells that */
   constructor(
-    config: LocalServerConfig & { readonly serverId: string },
+    { serverId, local, settings }: LocalServerConfig & { readonly local: NonNullable<ServeConfig['local']> },
     interfacesNow?: typeof networkInterfaces,
   ) {
-    this.#config = config;
+    this.#place = { local, settings };
     this.#interfacesNow = interfacesNow;
-    this.#port = config.settings.serving.port;
-    this.#id = config.serverId;
+    this.#port = settings.serving.port;
+    this.#known = serverId;
+    this.#current = serverId ?? local.origin;
   }
 
-  readonly current = (): string => this.#id;
+  get known(): string | undefined {
+    return this.#known;
+  }
+
+  readonly current = (): string => this.#current;
+
+  found(serverId: string): void {
+    this.#known = serverId;
+    this.#current = serverId;
+  }
 
   /** @param port what the system chose with `--secure-port=0` */
   listensOn(port: number): void {
@@ -111,10 +123,10 @@ export class LocalServerId {
   }
 
   follow(table: RoutingTable): void {
-    const { settings } = this.#config;
+    const { local, settings } = this.#place;
     const serving = { ...settings.serving, port: this.#port };
-    const place = { ...this.#config, settings: { serving } };
-    this.#id = localServerIdOf(place, table, this.#interfacesNow) ?? this.#config.serverId;
+    const config = { serverId: this.#known, local, settings: { serving } };
+    this.#current = localServerIdOf(config, table, this.#interfacesNow) ?? this.#known ?? this.#current;
   }
 }
 
@@ -132,10 +144,10 @@ export class LocalServerId {
  */
 export function localServerIdIn(
   { servers }: Pick<Snapshot, 'servers'>,
-  serverId: string,
+  serverId: string | undefined,
   isLocal: (address: string) => boolean,
 ): string | undefined {
-  if (servers.some(({ id }) => id === serverId)) return serverId;
+  if (serverId !== undefined && servers.some(({ id }) => id === serverId)) return serverId;
   const [found, ...others] = servers.filter((server) => {
     const address = addressOf(server);
     return address !== undefined && isLocal(address);

@@ -52,5 +52,17 @@ export interface EmbeddedSync {
   stop(): Promise<void>;
 }
 
+export interface FoundServerId {
+  readonly id: string;
+  /** By what it was found, for people. */
+  readonly source: string;
+}
+
+/**
+ * Asks the cluster which of its servers is the local one (src/sync/node/find-server-id.ts).
+ * @throws {Error} why nobody tells, and what to do
+ */
+export type FindOwnServerId = (config: ServeConfig, signal: AbortSignal) => Promise<FoundServerId>;
+
 /** Makes one. It stands above this folder (src/sync/node/embedded-sync.ts), so the caller that starts the router passes it in. */
 export type OpenEmbeddedSync = (parts: EmbeddedSyncParts) => EmbeddedSync;

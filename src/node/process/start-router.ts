@@ -2,6 +2,7 @@ import { type AppParts, createApp } from '../../app.ts';
 import type { AppOptions } from '../../own-app.ts';
 import { RouterHistory } from '../../own-paths/history/router-history.ts';
 import { adminEndpoints, type MetricsSource } from '../../own-paths/metrics-endpoints.ts';
+import type { FoundSetting } from '../../own-paths/status/status-sources.ts';
 import { type RouterSettings, resolveOptions } from '../../proxy/options.ts';
 import { RetryBudget } from '../../proxy/other-servers.ts';
 import type { OutboundOptions } from '../../proxy/outbound.ts';
@@ -43,7 +44,8 @@ import { createRouterServer, type RouterServer } from '../serving/server.ts';
 import { upgradeListener } from '../upgrades/upgrade.ts';
 import { followServers, ownServerCheck } from './followed-servers.ts';
 import { LocalServerId } from './local-server-id.ts';
-import type { EmbeddedSync, OpenEmbeddedSync, ProcessEdge } from './process-edge.ts';
+import type { EmbeddedSync, FindOwnServerId, OpenEmbeddedSync, ProcessEdge } from './process-edge.ts';
+import { refuseUntilKnown, searchUntilFound, serverIdCheck } from './server-id-search.ts';
 import { TableInUse } from './table-in-use.ts';
 import { streamLimitOf, TrafficControl, thisMachine } from './traffic-control.ts';
 
@@ -52,6 +54,8 @@ export interface StartOptions {
   readonly configurationSource?: ConfigurationSource | undefined;
   /** Reads the cluster in this process, where the configuration asks for it (`openEmbeddedSync`). */
   readonly openEmbeddedSync?: OpenEmbeddedSync | undefined;
+  /** Finds the ID of the local server, where the configuration has none (`findOwnServerId`). */
+  readonly findOwnServerId?: FindOwnServerId | undefined;
   /** That of `logger`, which the own path `debug/flags/v` changes. Default: there is no such path. */
   readonly logVerbosity?: LogVerbosity | undefined;
   /** Default: Node's own sockets and files, and this machine. */
@@ -103,7 +107,8 @@ class RouterProcess {
   readonly #config: ServeConfig;
   readonly #logger: Logger;
   readonly #options: StartOptions;
-  readonly #startedAt = performance.now();
+  /** By `performance.now`. */
+  #servesSince = performance.now();
   readonly #opened = new AsyncDisposableStack();
   readonly #pseudonym = newPseudonym();
   readonly #load = new ServerLoad(() => performance.now());
@@ -113,6 +118,12 @@ class RouterProcess {
   readonly #metrics: RouterMetrics;
   readonly #history: RouterHistory;
   readonly #localServerId: LocalServerId | undefined;
+  /** The cluster has not told yet which server is the local one: nothing is served. */
+  #waitsForServerId: boolean;
+  /** The settings that were found, the ID of the local server with them as soon as it is. */
+  readonly #found: FoundSetting[];
+  /** As the files have it now. */
+  #newest: ServeConfig;
   readonly #transport: NodeTransport;
   readonly #outbound: Outbound;
   readonly #servers: ReturnType<typeof followServers> | undefined;
@@ -136,9 +147,11 @@ class RouterProcess {
     this.#history = new RouterHistory({
       preferredMinor: (table) => preferredMinor(table, preferredVersion, steadyNow()),
     });
-    const { serverId } = config;
-    this.#localServerId =
-      serverId === undefined ? undefined : new LocalServerId({ ...config, serverId }, edge.networkInterfaces);
+    const { local } = config;
+    this.#localServerId = local && new LocalServerId({ ...config, local }, edge.networkInterfaces);
+    this.#waitsForServerId = local !== undefined && config.serverId === undefined;
+    this.#found = [...config.found];
+    this.#newest = config;
     const addressPolicy = createAddressPolicy(config.settings.peers);
     this.#transport = opened.adopt(this.#newTransport(addressPolicy), (transport) => transport.close());
     this.#outbound = {
@@ -253,9 +266,7 @@ class RouterProcess {
     this.#opened.defer(() => this.#tableInUse.stop());
     // A snapshot that is taken while the router ends would have its servers probed for ever.
     this.#opened.defer(this.#receiver.onChange((table) => this.#tableInUse.put(table)));
-    await this.#receiver.restore();
-    // The local server is known from the start.
-    if (this.#receiver.current() === undefined) this.#servers?.follow(undefined);
+    if (!this.#waitsForServerId) await this.#restore();
     const endpoints = adminEndpoints(options);
     const admin = await startAdminServer(this.#config, (request) => endpoints.fetch(request));
     if (admin !== undefined) {
@@ -264,14 +275,15 @@ class RouterProcess {
     }
     this.#watchFiles(server);
     // With all else there is: what it makes is used by nothing yet, and an error ends the start.
-    const readCluster = await this.#embeddedSync?.prepare(this.#config);
+    const readCluster = await this.#prepareSync(this.#config);
     const { bindAddress } = settings.serving;
     const { port } = await server.listen(settings.serving.port, bindAddress);
     this.#listeningPort = port;
     this.#localServerId?.listensOn(port);
     this.#opened.defer(() => this.#embeddedSync?.stop());
-    this.#tellOfNoSnapshot();
-    readCluster?.();
+    if (this.#waitsForServerId) this.#searchServerId();
+    else this.#tellOfNoSnapshot();
+    readCluster();
     this.#credentialWatch.start();
     this.#opened.defer(() => this.#credentialWatch.stop());
     return {
@@ -281,6 +293,59 @@ class RouterProcess {
       shutdown: () => this.close(this.#traffic.shutDown(server)),
       close: (graceMilliseconds = 10_000) => this.close(server.close(graceMilliseconds)),
     };
+  }
+
+  async #restore(): Promise<void> {
+    await this.#receiver.restore();
+    // The local server is known from the start.
+    if (this.#receiver.current() === undefined) this.#servers?.follow(undefined);
+  }
+
+  /**
+   * Makes ready to read the cluster, which begins when it is known which of its servers is the local one.
+   * @returns how to go by this configuration from now on
+   */
+  async #prepareSync(next: ServeConfig): Promise<() => void> {
+    const serverId = this.#localServerId?.known;
+    const isKnown = this.#localServerId === undefined || serverId !== undefined;
+    const goBy = isKnown ? await this.#embeddedSync?.prepare({ ...next, serverId }) : undefined;
+    return () => {
+      this.#newest = next;
+      goBy?.();
+    };
+  }
+
+  /** Until the cluster tells which server is the local one; then everything is served. */
+  #searchServerId(): void {
+    const { findOwnServerId } = this.#options;
+    if (findOwnServerId === undefined)
+      throw new TypeError('To find its server ID, startRouter needs findOwnServerId.');
+    const over = new AbortController();
+    const attempt = async (): Promise<void> => {
+      const { id, source } = await findOwnServerId(this.#newest, over.signal);
+      this.#localServerId?.found(id);
+      await this.#restore();
+      let config: ServeConfig;
+      let readCluster: () => void;
+      do {
+        config = this.#newest;
+        readCluster = await this.#prepareSync(config);
+        // Files may have changed meanwhile.
+      } while (config !== this.#newest);
+      if (over.signal.aborted) return;
+      const found = { flag: '--server-id', value: id, source };
+      this.#found.push(found);
+      this.#logger.info(found, 'Found');
+      this.#waitsForServerId = false;
+      this.#servesSince = performance.now();
+      this.#tellOfNoSnapshot();
+      readCluster();
+    };
+    const searched = searchUntilFound(attempt, this.#logger, over.signal);
+    this.#opened.defer(async () => {
+      over.abort();
+      await searched;
+    });
   }
 
   /** Closes what was opened, the last first. @param served resolves when no client is left */
@@ -297,6 +362,7 @@ class RouterProcess {
     const embeddedSync = this.#embeddedSync;
     const assertionKeys = () => this.#credentials.current.assertionKeys;
     const metrics = this.#scrapedMetrics();
+    const isFound = this.#waitsForServerId;
     return resolveOptions({
       ...this.#outbound,
       ...nodeAuthenticators(config, assertionAuthenticator(localServerId, assertionKeys, logger)),
@@ -305,7 +371,8 @@ class RouterProcess {
       enabled: config.featureGateEnabled,
       gate: this.#traffic.gate,
       isShuttingDown: () => this.#traffic.isShuttingDown,
-      found: config.found,
+      found: this.#found,
+      furtherChecks: isFound ? [serverIdCheck(() => !this.#waitsForServerId)] : [],
       retryBudget: this.#retryBudget,
       load: this.#load,
       health: this.#servers?.health,
@@ -330,12 +397,12 @@ class RouterProcess {
     const receiver = this.#receiver;
     const servers = this.#servers;
     if (servers === undefined) return receiver;
-    const awaitedUntil = this.#startedAt + countsAfter + versionSettlesFor;
+    const isNew = () => performance.now() - this.#servesSince < countsAfter + versionSettlesFor;
     // It is told of each change, but not whether it is told in time: the servers themselves say so.
     return Object.assign(receiver, {
       confirmedAt: servers.confirmedAt,
       unconfirmed: servers.unconfirmed,
-      isAwaited: () => receiver.current() === undefined && performance.now() < awaitedUntil,
+      isAwaited: () => receiver.current() === undefined && isNew(),
     });
   }
 
@@ -361,7 +428,10 @@ class RouterProcess {
     const { clientCertificateOf } = this.#credentials;
     const logger = this.#logger;
     const plain = createRouter(options);
-    const router = isTokenGateway(config) ? refuseAuthenticated(plain, logger) : plain;
+    const forTokens = isTokenGateway(config) ? refuseAuthenticated(plain, logger) : plain;
+    const router = this.#waitsForServerId
+      ? refuseUntilKnown(forTokens, () => !this.#waitsForServerId)
+      : forTokens;
     const { fetch } = createApp({ ...options, router });
     const onUpgrade = upgradeListener({
       router,
@@ -391,12 +461,11 @@ class RouterProcess {
   #watchFiles(server: RouterServer): void {
     const source = this.#options.configurationSource;
     if (source === undefined) return;
-    const sync = this.#embeddedSync;
     const users = {
       live: this.#credentials,
       server,
       transport: this.#transport,
-      prepareSync: sync && ((next: ServeConfig) => sync.prepare(next)),
+      prepareSync: (next: ServeConfig) => this.#prepareSync(next),
     };
     watchRouterFiles(this.#config, users, source, this.#credentialWatch);
   }

@@ -1,5 +1,9 @@
+import { hostname } from 'node:os';
 import type { ClusterAccessOptions, ServeConfig } from '../../node/configuration/serve-config.ts';
 import { loadClusterAccess } from '../../node/credentials/cluster-access.ts';
+import { isLocalServerAddress } from '../../node/process/local-server-id.ts';
+import type { FoundServerId } from '../../node/process/process-edge.ts';
+import { errorMessage } from '../../runtime/errors.ts';
 import { apiEndpointsPath, endpointServerId, parseApiEndpoints } from '../endpoints.ts';
 import { identityLeasePaths, parseIdentityLease } from '../leases.ts';
 import {
@@ -21,11 +25,6 @@ interface FindServerIdOptions {
   readonly hostname: string;
   readonly isLocal: (address: string) => boolean;
   readonly signal?: AbortSignal | undefined;
-}
-
-export interface FoundServerId {
-  readonly id: string;
-  readonly source: string;
 }
 
 /**
@@ -93,10 +92,33 @@ async function listed(
   );
 }
 
-export function localApiServer({
-  origin,
-  serverName,
-  ca,
-}: NonNullable<ServeConfig['local']>): Omit<LocalApiServer, 'id'> {
-  return { origin, serverName, certificateAuthorities: () => ca.pem };
+/**
+ * The ID of the local server of a router that reads the cluster: what `--server-id` would say.
+ * @throws {Error} that names the flag, and says what to do
+ */
+export async function findOwnServerId(config: ServeConfig, signal?: AbortSignal): Promise<FoundServerId> {
+  const { embeddedSync: access, local } = config;
+  if (access === undefined || local === undefined) throw new TypeError('There is no cluster to ask.');
+  const { origin, serverName, ca } = local;
+  try {
+    return await findServerId({
+      access,
+      local: { origin, serverName, certificateAuthorities: () => ca.pem },
+      hostname: hostname(),
+      isLocal: isLocalServerAddress(config),
+      signal,
+    });
+  } catch (error) {
+    throw new Error(
+      `--server-id is not given, and cannot be found: ${errorMessage(error)}${adviceOn(error, access)}`,
+      { cause: error },
+    );
+  }
+}
+
+/** Where a response is the wrong one, most often a right is missing. */
+function adviceOn(error: unknown, access: ClusterAccessOptions): string {
+  if (!('kubeconfig' in access) || !(error instanceof ReadError) || error.code !== 'UnexpectedStatus')
+    return '';
+  return `. The user of ${access.kubeconfig} may lack a right: deploy/kubernetes/reader.yaml has all that reading the cluster takes`;
 }
