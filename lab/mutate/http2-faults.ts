@@ -186,8 +186,8 @@ export const http2Faults: readonly SearchedFault[] = [
     [
       'stream window: it is never granted again',
       'packages/http2/frames/session-receiver.ts',
-      'if (granted > 0 && !this.isClosed && !this.isReceived) this',
-      'if (granted > 2 ** 20 && !this.isClosed && !this.isReceived) this',
+      'if (granted > 0 && isReceiving(this.#state)) this',
+      'if (granted > 2 ** 20 && isReceiving(this.#state)) this',
     ],
     [
       'stream window: SETTINGS do not change that of open streams',

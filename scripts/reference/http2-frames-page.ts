@@ -2,8 +2,8 @@ import {
   errorCodeName,
   type FrameRule,
   frameKinds,
+  frameTargets,
   smallData,
-  streamStates,
 } from '../../packages/http2/frames/frame.ts';
 
 import type { Tolerance } from '../../packages/http2/frames/leaky-bucket.ts';
@@ -35,11 +35,11 @@ function frameTable(): string[] {
   return [
     '## Frame by frame',
     '',
-    `| frame | ${streamStates.join(' | ')} |`,
-    `|---|${streamStates.map(() => '---').join('|')}|`,
+    `| frame | ${frameTargets.join(' | ')} |`,
+    `|---|${frameTargets.map(() => '---').join('|')}|`,
     ...frameKinds.map(
       (kind) =>
-        `| ${kind} | ${streamStates.map((state) => cell(clientFrameRules[kind][state])).join(' | ')} |`,
+        `| ${kind} | ${frameTargets.map((state) => cell(clientFrameRules[kind][state])).join(' | ')} |`,
     ),
     '',
     `- An empty cell is the connection error ${commonError}; *stream* and a code a stream error. *taken*: it takes effect. *ignored*: its header lines are still decoded, and its content counts for the window of the connection. **Bold** is the budget that counts it.`,

@@ -14,7 +14,7 @@ describe('docs/reference/errors.md', () => {
   test('has every union of error codes and reasons in the source', async () => {
     const documented = new Set(codeUnions.map(({ source, name }) => `${source}: ${name}`));
     const missing: string[] = [];
-    for await (const path of glob('src/**/*.ts', { cwd: root })) {
+    for await (const path of glob('{src,packages}/**/*.ts', { cwd: root })) {
       for (const name of codeUnionsIn(readFileSync(join(root, path), 'utf8'))) {
         if (!notOurs.has(name) && !documented.has(`${path}: ${name}`)) missing.push(`${path}: ${name}`);
       }

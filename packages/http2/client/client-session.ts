@@ -308,7 +308,7 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
     // The listener may have aborted it, ended the connection, or sent another one.
     if (stream.isClosed || !this.isOpen) throw new Error('the request was aborted before it was written');
     const content = request.takeContent === undefined ? request.content : request.takeContent();
-    stream.id = this.#nextStreamId;
+    stream.opened(this.#nextStreamId, content !== undefined);
     stream.gatheredAt = this.#writes;
     this.output.headers(stream.id, block, content === undefined);
     this.#nextStreamId += 2;

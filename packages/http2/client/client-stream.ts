@@ -11,22 +11,21 @@ import {
 import type { FrameOutput, WaitingStream } from '../frames/frame-output.ts';
 import { parseResponseLines } from '../frames/message-heads.ts';
 import { ReceivingStream } from '../frames/session-receiver.ts';
+import type { StreamState } from '../frames/stream-state.ts';
 import type { HeldBytes } from '../sockets/held-bytes.ts';
 
+/** The content of a request on its way, as fast as the server takes it. */
 export class RequestUpload implements WaitingStream {
-  isWaiting = false;
   readonly #output: FrameOutput;
   readonly #stream: ClientStream;
   readonly #source: Readable | undefined;
   #pending: Uint8Array | undefined;
-  #ended: boolean;
-  #isOver = false;
 
   constructor(output: FrameOutput, stream: ClientStream, content: Uint8Array | Readable) {
     this.#output = output;
     this.#stream = stream;
-    this.#ended = content instanceof Uint8Array;
     if (content instanceof Uint8Array) {
+      stream.requestWhole();
       if (content.length > 0) this.#pending = content;
       return;
     }
@@ -40,6 +39,11 @@ export class RequestUpload implements WaitingStream {
     return this.#pending !== undefined;
   }
 
+  /** The source has no more. */
+  get #isWhole(): boolean {
+    return this.#stream.state === 'open, ending';
+  }
+
   proceed(): void {
     const output = this.#output;
     const { id, sendWindow } = this.#stream;
@@ -48,7 +52,7 @@ export class RequestUpload implements WaitingStream {
       const pending = this.#pending;
       // A frame at a time: what the server does not read now stays with its source.
       const piece = pending.subarray(0, defaultMaximumFrameSize);
-      isEndSent = this.#ended && piece.length === pending.length;
+      isEndSent = this.#isWhole && piece.length === pending.length;
       const sent = output.needsDrain ? 0 : output.data(id, sendWindow, piece, isEndSent);
       if (sent > 0) this.#pending = sent === pending.length ? undefined : pending.subarray(sent);
       if (sent < piece.length) {
@@ -57,19 +61,17 @@ export class RequestUpload implements WaitingStream {
       }
     }
     output.stopWaiting(this);
-    if (!this.#ended) {
+    if (!this.#isWhole) {
       this.#source?.resume();
       return;
     }
     if (!isEndSent) output.endStream(id);
-    this.#isOver = true;
-    this.#stream.uploadEnded();
+    this.#stream.requestSent();
   }
 
   stop(): void {
     this.#output.stopWaiting(this);
     this.#pending = undefined;
-    this.#isOver = true;
     // The error listener stays: a source that fails later must not throw an unhandled error.
     this.#source?.off('data', this.#taken).off('end', this.#finished).destroy();
   }
@@ -88,20 +90,20 @@ export class RequestUpload implements WaitingStream {
   };
 
   readonly #finished = (): void => {
-    this.#ended = true;
+    this.#stream.requestWhole();
     if (this.#pending === undefined) this.proceed();
   };
 
   readonly #failed = (error: Error): void => {
     // The response may still wait for its reader.
-    if (this.#isOver) return;
+    if (this.#stream.state !== 'open' && !this.#isWhole) return;
     // Without END_STREAM: the server must not take a part for the whole body.
     this.#stream.reset(errorCode.cancel, error);
   };
 
   /** Destroyed without an error, a source has no 'end'. */
   readonly #closed = (): void => {
-    if (!this.#ended) this.#failed(new Error('the request body was closed before its end'));
+    if (!this.#isWhole) this.#failed(new Error('the request body was closed before its end'));
   };
 }
 
@@ -177,7 +179,8 @@ export class ClientStream extends ReceivingStream implements ResponseSource {
   gatheredAt = 0;
   upload: RequestUpload | undefined;
   readonly #connection: StreamConnection;
-  readonly #listener: StreamListener;
+  /** Until it has been told the end of its response. */
+  #listener: StreamListener | undefined;
   /** Dropped with the head: its memory must not be kept for as long as the response lasts. */
   #request: ClientRequest | undefined;
   readonly #maximumHeaderLines: number;
@@ -185,11 +188,10 @@ export class ClientStream extends ReceivingStream implements ResponseSource {
   #paused = false;
   readonly #queued = new PieceQueue('lent');
   #queuedBytes = 0;
-  #endQueued = false;
 
   constructor(options: StreamOptions) {
     const { streamWindow, windowGrowth, maximumHeaderLines } = options.limits;
-    super(options.connection.output, new ReceiveWindow(streamWindow, windowGrowth));
+    super(options.connection.output, 'idle', new ReceiveWindow(streamWindow, windowGrowth));
     this.#connection = options.connection;
     this.#request = options.request;
     this.#listener = options.listener;
@@ -197,8 +199,11 @@ export class ClientStream extends ReceivingStream implements ResponseSource {
     this.sendWindow = new SendWindow(options.sendWindow);
   }
 
-  get isReceived(): boolean {
-    return this.isClosed;
+  /** The head of the request was written. */
+  opened(id: number, hasContent: boolean): void {
+    this.id = id;
+    this.change('HEADERS sent');
+    if (!hasContent) this.change('END_STREAM sent');
   }
 
   get #hasHead(): boolean {
@@ -218,40 +223,37 @@ export class ClientStream extends ReceivingStream implements ResponseSource {
       this.#handOn(piece);
       this.#queued.release();
     }
-    if (this.#endQueued && this.#queued.isEmpty) {
-      this.#endQueued = false;
-      this.#tellEnd();
-    }
+    if (this.state === 'closed' && this.#queued.isEmpty) this.#tellEnd();
   }
 
   abort(reason: Error): void {
     // It is not written then, of which the listener is told.
-    if (this.id === 0) this.isClosed = true;
-    else this.reset(errorCode.cancel, reason);
+    if (this.state === 'idle') {
+      this.#takeListener();
+      this.change('reset');
+    } else this.reset(errorCode.cancel, reason);
   }
 
   reset(code: number, error: Error): void {
-    const wasComplete = this.#endQueued;
     this.#dropQueued();
-    this.#endQueued = false;
-    if (this.isClosed) {
-      // The queued content is dropped, so the listener gets no `end`.
-      if (wasComplete) this.#listener.fail(error, false);
-      return;
+    const listener = this.#takeListener();
+    if (!this.isClosed) {
+      this.output.reset(this.id, code);
+      this.change('reset', code);
     }
-    this.output.reset(this.id, code);
-    this.#close(code);
-    this.#listener.fail(error, false);
+    // Of a whole response, too, where queued content was dropped: the listener gets no `end`.
+    listener?.fail(error, false);
   }
 
   fail(error: Error, { code, refused }: { readonly code: number; readonly refused: boolean }): void {
     if (this.isClosed) return;
     this.#dropQueued();
-    this.#close(code);
+    const listener = this.#takeListener();
+    this.change('reset', code);
     // After a head it was processed, whatever the server says.
     const isUnprocessed = refused && !this.#hasHead;
     if (isUnprocessed && this.#request?.isSentAgain?.(error) === true) return;
-    this.#listener.fail(error, isUnprocessed);
+    listener?.fail(error, isUnprocessed);
   }
 
   resetByPeer(code: number): void {
@@ -278,7 +280,7 @@ export class ClientStream extends ReceivingStream implements ResponseSource {
       this.#request = undefined;
       this.expectedLength = hasNoContent ? 0 : contentLength;
       try {
-        this.#listener.head(status, lines);
+        this.#listener?.head(status, lines);
       } catch (error) {
         this.abort(asError(error));
       }
@@ -307,21 +309,27 @@ export class ClientStream extends ReceivingStream implements ResponseSource {
       this.malformed('it has no head');
       return;
     }
-    // The server needs no more of the upload (RFC 9113 section 8.1). Without a reset the stream would count against the
-    // server's limit for as long as the connection lives.
-    const isUploaded = this.upload === undefined;
-    if (!isUploaded) this.output.reset(this.id, errorCode.cancel);
-    this.#close(isUploaded ? errorCode.noError : errorCode.cancel);
+    this.change('message received');
+    if (!this.isClosed) {
+      // The server needs no more of the upload (RFC 9113 section 8.1). Without a reset the stream would count against the
+      // server's limit for as long as the connection lives.
+      this.output.reset(this.id, errorCode.cancel);
+      this.change('rest given up', errorCode.cancel);
+    }
     if (this.#queued.isEmpty) this.#tellEnd();
-    else this.#endQueued = true;
   }
 
   windowWidened(): void {
     this.upload?.proceed();
   }
 
-  uploadEnded(): void {
+  requestWhole(): void {
+    this.change('message whole');
+  }
+
+  requestSent(): void {
     this.upload = undefined;
+    this.change('END_STREAM sent');
   }
 
   #dropQueued(): void {
@@ -332,31 +340,38 @@ export class ClientStream extends ReceivingStream implements ResponseSource {
   #count(bytes: number): void {
     if (bytes === 0) return;
     this.#queuedBytes += bytes;
-    this.#listener.held?.add(bytes);
+    this.#listener?.held?.add(bytes);
   }
 
   #tellEnd(): void {
+    const listener = this.#takeListener();
     try {
-      this.#listener.end();
+      listener?.end();
     } catch (error) {
-      this.#listener.fail(asError(error), false);
+      listener?.fail(asError(error), false);
     }
+  }
+
+  #takeListener(): StreamListener | undefined {
+    const listener = this.#listener;
+    this.#listener = undefined;
+    return listener;
   }
 
   #handOn(piece: Uint8Array): void {
     try {
-      this.#listener.data(piece);
+      this.#listener?.data(piece);
     } catch (error) {
       this.abort(asError(error));
     }
     this.grant(piece.length);
   }
 
-  #close(code: number): void {
-    this.isClosed = true;
+  protected closed(before: StreamState, code: number): void {
     this.upload?.stop();
     this.upload = undefined;
-    this.#connection.streamClosed(this, code);
+    // Aborted before it was written: the connection does not know it.
+    if (before !== 'idle') this.#connection.streamClosed(this, code);
   }
 }
 

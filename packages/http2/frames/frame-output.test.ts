@@ -43,7 +43,7 @@ async function fill(output: FrameOutput): Promise<void> {
 }
 
 function waiting(isHolding: boolean, proceed: () => void): WaitingStream {
-  return { isWaiting: false, hasQueuedContent: isHolding, proceed };
+  return { hasQueuedContent: isHolding, proceed };
 }
 
 test('a stream that waits for its client continues when the client reads, even with an empty connection window', async () => {

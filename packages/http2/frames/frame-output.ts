@@ -13,7 +13,6 @@ import {
 } from './frame.ts';
 
 export interface WaitingStream {
-  isWaiting: boolean;
   readonly hasQueuedContent: boolean;
   proceed(): void;
 }
@@ -98,34 +97,26 @@ export class FrameOutput extends GatheredWrites {
   }
 
   wait(stream: WaitingStream): void {
-    if (stream.isWaiting) return;
-    stream.isWaiting = true;
-    this.#waiting.push(stream);
+    if (!this.#waiting.includes(stream)) this.#waiting.push(stream);
   }
 
   stopWaiting(stream: WaitingStream): void {
-    if (!stream.isWaiting) return;
-    stream.isWaiting = false;
-    this.#waiting = this.#waiting.filter((each) => each !== stream);
+    const place = this.#waiting.indexOf(stream);
+    if (place !== -1) this.#waiting.splice(place, 1);
   }
 
   proceed(): void {
     if (this.needsDrain || this.#waiting.length === 0) return;
-    const waiting = this.#waiting;
-    this.#waiting = [];
-    const kept: WaitingStream[] = [];
-    for (const stream of waiting) {
-      if (!stream.isWaiting) continue;
-      // Streams that cannot send now stay ahead of those that could. Otherwise the first stream would starve the others
-      // when a peer widens the window a little at a time.
-      if (this.needsDrain || (this.sendWindow.left <= 0 && stream.hasQueuedContent)) {
-        kept.push(stream);
-        continue;
-      }
-      stream.isWaiting = false;
+    for (const stream of [...this.#waiting]) {
+      // Streams that cannot send now keep their places, ahead of those that could. Otherwise the first stream would starve the
+      // others when a peer widens the window a little at a time.
+      if (this.needsDrain || (this.sendWindow.left <= 0 && stream.hasQueuedContent)) continue;
+      const place = this.#waiting.indexOf(stream);
+      // Another one that proceeded has ended it.
+      if (place === -1) continue;
+      this.#waiting.splice(place, 1);
       stream.proceed();
     }
-    if (kept.length > 0) this.#waiting = [...kept.filter(({ isWaiting }) => isWaiting), ...this.#waiting];
   }
 
   #drained(): void {

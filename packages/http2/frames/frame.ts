@@ -239,8 +239,11 @@ export const frameKinds = [
 
 export type FrameKind = (typeof frameKinds)[number];
 
-/** The columns: the state of a frame's stream, as its receiver sees it (RFC 9113 section 5.1). */
-export const streamStates = [
+/**
+ * The columns: what a frame is for, the connection or a stream in a state as the receiver of the frame sees it (RFC 9113
+ * section 5.1).
+ */
+export const frameTargets = [
   'connection',
   'idle',
   'open',
@@ -252,9 +255,9 @@ export const streamStates = [
   'after our GOAWAY',
 ] as const;
 
-export type StreamState = (typeof streamStates)[number];
+export type FrameTarget = (typeof frameTargets)[number];
 
-export type ClosedState = Exclude<StreamState, 'connection' | 'open' | 'half-closed'>;
+export type ClosedState = Exclude<FrameTarget, 'connection' | 'open' | 'half-closed'>;
 
 export type Budget = 'resets' | 'idle frames' | 'small data' | 'window updates';
 
@@ -274,7 +277,7 @@ export type FrameRule =
   | { readonly action: 'stream error'; readonly code: number; readonly counts: 'resets' }
   | { readonly action: 'connection error'; readonly code: number };
 
-export type FrameRules = Readonly<Record<FrameKind, Readonly<Record<StreamState, FrameRule>>>>;
+export type FrameRules = Readonly<Record<FrameKind, Readonly<Record<FrameTarget, FrameRule>>>>;
 
 export const take: FrameRule = { action: 'take', counts: undefined };
 export const ignore: FrameRule = { action: 'ignore', counts: undefined };
@@ -295,8 +298,8 @@ export function streamError(code: number): FrameRule {
 
 export function onAnyStream(
   rule: FrameRule,
-  others: Partial<Record<StreamState, FrameRule>> = {},
-): Readonly<Record<StreamState, FrameRule>> {
+  others: Partial<Record<FrameTarget, FrameRule>> = {},
+): Readonly<Record<FrameTarget, FrameRule>> {
   return {
     connection: rule,
     idle: rule,
@@ -310,6 +313,6 @@ export function onAnyStream(
 }
 
 /** For frames of the connection, which are errors on a stream (RFC 9113 section 6). */
-export function onConnection(rule: FrameRule): Readonly<Record<StreamState, FrameRule>> {
+export function onConnection(rule: FrameRule): Readonly<Record<FrameTarget, FrameRule>> {
   return onAnyStream(protocolError, { connection: rule });
 }

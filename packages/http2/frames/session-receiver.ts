@@ -11,6 +11,7 @@ import {
   type FrameKind,
   type FrameRule,
   type FrameRules,
+  type FrameTarget,
   frameFlag,
   frameHead,
   frameType,
@@ -18,7 +19,6 @@ import {
   initialSettings,
   type PeerRole,
   type Settings,
-  type StreamState,
 } from './frame.ts';
 import type { FrameOutput } from './frame-output.ts';
 import {
@@ -28,16 +28,16 @@ import {
   ReceivedData,
   type ReceivedHeaders,
 } from './frame-reader.ts';
+import { isClosed, isReceiving, nextState, type StreamEvent, type StreamState } from './stream-state.ts';
 
 /**
- * The content of a message as it is received: within its window (RFC 9113 section 5.2), and as long as it was announced
- * (section 8.1.1). The same for requests and responses.
+ * One request and its response: their state, and the content of a message as it is received, within its window (RFC 9113
+ * section 5.2), and as long as it was announced (section 8.1.1). The same for servers and clients.
  */
 export abstract class ReceivingStream {
   abstract readonly id: number;
   abstract readonly sendWindow: SendWindow;
-  abstract readonly isReceived: boolean;
-  isClosed = false;
+  #state: StreamState;
   /** Bytes, where it has a `Content-Length`, or can have no content. */
   protected expectedLength: number | undefined;
   protected readonly output: FrameOutput;
@@ -45,10 +45,29 @@ export abstract class ReceivingStream {
   #receivedLength = 0;
 
   /** @param window `undefined` for a message that ended with its head */
-  constructor(output: FrameOutput, window: ReceiveWindow | undefined) {
+  constructor(output: FrameOutput, state: StreamState, window: ReceiveWindow | undefined) {
     this.output = output;
+    this.#state = state;
     this.window = window;
   }
+
+  get state(): StreamState {
+    return this.#state;
+  }
+
+  get isClosed(): boolean {
+    return isClosed(this.#state);
+  }
+
+  /** The one place where the state changes. @param code of a reset (RFC 9113 section 7) */
+  protected change(event: StreamEvent, code: number = errorCode.noError): void {
+    const before = this.#state;
+    this.#state = nextState(before, event);
+    if (this.isClosed && !isClosed(before)) this.closed(before, code);
+  }
+
+  /** The stream has just been closed, once. @param before the state until then */
+  protected abstract closed(before: StreamState, code: number): void;
 
   abstract reset(code: number, error: Error): void;
   abstract resetByPeer(code: number): void;
@@ -81,7 +100,7 @@ export abstract class ReceivingStream {
   /** Bytes that were taken, padding included, are granted to the peer again. */
   grant(bytes: number): void {
     const granted = this.window?.release(bytes) ?? 0;
-    if (granted > 0 && !this.isClosed && !this.isReceived) this.output.windowUpdate(this.id, granted);
+    if (granted > 0 && isReceiving(this.#state)) this.output.windowUpdate(this.id, granted);
   }
 }
 
@@ -168,7 +187,7 @@ export class SessionReceiver<Stream extends ReceivingStream> implements FrameHan
   settings: Settings | undefined;
   #data: ReceivedData | undefined;
   #dataStream: Stream | undefined;
-  #dataState: StreamState = 'open';
+  #dataTarget: FrameTarget = 'open';
   /** A window was widened. Handled once per read: a peer may send many small WINDOW_UPDATEs. */
   #hasWidened = false;
 
@@ -253,10 +272,10 @@ export class SessionReceiver<Stream extends ReceivingStream> implements FrameHan
     const data = new ReceivedData(flags, length);
     this.#data = data;
     const stream = this.#streamOf(streamId);
-    const state = this.#stateOf(streamId, stream);
-    this.#dataState = state;
-    if (state === 'closed by us') this.#session.lateDataReceived?.(streamId, length);
-    const isTaken = this.#apply(this.#rules[dataKind(length, data.endStream)][state], streamId, stream);
+    const target = this.#targetOf(streamId, stream);
+    this.#dataTarget = target;
+    if (target === 'closed by us') this.#session.lateDataReceived?.(streamId, length);
+    const isTaken = this.#apply(this.#rules[dataKind(length, data.endStream)][target], streamId, stream);
     if (!isTaken || stream === undefined || stream.isClosed) return;
     this.#dataStream = stream;
     stream.receiveDataHead(length);
@@ -276,7 +295,7 @@ export class SessionReceiver<Stream extends ReceivingStream> implements FrameHan
     if (this.#data?.endStream === true) {
       if (stream?.isClosed === false) stream.receiveEnd();
     } else if (this.#data?.isAllPadding === true) {
-      const rule = this.#rules['DATA without content or end'][this.#dataState];
+      const rule = this.#rules['DATA without content or end'][this.#dataTarget];
       if ((rule.action === 'take' || rule.action === 'ignore') && rule.counts !== undefined) {
         this.#session.count(rule.counts);
       }
@@ -289,14 +308,14 @@ export class SessionReceiver<Stream extends ReceivingStream> implements FrameHan
     return streamId === 0 ? undefined : this.streams.get(streamId);
   }
 
-  #stateOf(streamId: number, stream: Stream | undefined): StreamState {
+  #targetOf(streamId: number, stream: Stream | undefined): FrameTarget {
     if (streamId === 0) return 'connection';
     if (stream === undefined) return this.#session.stateOf(streamId);
-    return stream.isReceived ? 'half-closed' : 'open';
+    return isReceiving(stream.state) ? 'open' : 'half-closed';
   }
 
   #isTaken(kind: FrameKind, streamId: number, stream: Stream | undefined): boolean {
-    return this.#apply(this.#rules[kind][this.#stateOf(streamId, stream)], streamId, stream);
+    return this.#apply(this.#rules[kind][this.#targetOf(streamId, stream)], streamId, stream);
   }
 
   #apply(rule: FrameRule, streamId: number, stream: Stream | undefined): boolean {

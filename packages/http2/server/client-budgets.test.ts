@@ -11,7 +11,7 @@ import {
   type RawHttp2,
   uint32,
 } from '../../../test/support/security/raw-http2.ts';
-import { type FrameKind, frameKinds, type StreamState, smallData, streamStates } from '../frames/frame.ts';
+import { type FrameKind, type FrameTarget, frameKinds, frameTargets, smallData } from '../frames/frame.ts';
 import { LeakyBucket } from '../frames/leaky-bucket.ts';
 import {
   AddressResets,
@@ -124,7 +124,7 @@ const download = (stream: number, path: string): Buffer =>
 /** A client with a request under way, so that its connection is in use, and a stream in that state. */
 async function clientWith(
   context: TestContext,
-  state: StreamState,
+  state: FrameTarget,
 ): Promise<{ client: RawHttp2; stream: number }> {
   const { client, server } = await startWithFrames(context, (request) =>
     new URL(request.url).pathname === '/never' ? new Promise(() => {}) : new Response('fine'),
@@ -170,7 +170,7 @@ function issues(client: RawHttp2, stream: number): number[] {
 const isHeaders = (kind: FrameKind): boolean => kind.startsWith('HEADERS');
 
 /** Frames on streams of their own, where the first of its kind ends what state its stream was in. */
-function* flood(kind: FrameKind, state: StreamState, stream: number): Generator<Buffer> {
+function* flood(kind: FrameKind, state: FrameTarget, stream: number): Generator<Buffer> {
   const endsItsState = isHeaders(kind) || kind === 'RST_STREAM';
   for (let count = 0; ; count++) {
     if (endsItsState && (state === 'idle' || state === 'open' || state === 'half-closed')) {
@@ -182,7 +182,7 @@ function* flood(kind: FrameKind, state: StreamState, stream: number): Generator<
   }
 }
 
-for (const state of streamStates) {
+for (const state of frameTargets) {
   describe(`on ${state === 'connection' ? 'the connection' : `a stream that is ${state}`}`, () => {
     for (const kind of frameKinds) {
       const rule = clientFrameRules[kind][state];

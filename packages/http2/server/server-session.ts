@@ -248,9 +248,9 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
     if (this.#received.at(-1) !== content) this.#received.push(content);
   }
 
-  streamClosed(stream: ServerStream): void {
+  streamClosed(stream: ServerStream, awaitsFrames: boolean): void {
     this.#receiver.streams.delete(stream.id);
-    if (!stream.isReceived) this.#closedStreams.giveUp(stream.id, stream.receiveWindow);
+    if (awaitsFrames) this.#closedStreams.giveUp(stream.id, stream.receiveWindow);
     this.#idleFor = 0;
     this.#usedAt = performance.now();
     if (this.#closedStreams.isGoAwaySent || this.#goAwayReceived) this.#endIfUnused();

@@ -6,6 +6,7 @@ import { errorCode, malformedRequest } from '../frames/frame.ts';
 import type { FrameOutput, WaitingStream } from '../frames/frame-output.ts';
 import { checkTrailers, type RequestHead, responseBlock, statusLine } from '../frames/message-heads.ts';
 import { ReceivingStream } from '../frames/session-receiver.ts';
+import { isEnding, isReceiving, type StreamState, takesMore } from '../frames/stream-state.ts';
 import type { Account, HeldBytes, Holder, Holding } from '../sockets/held-bytes.ts';
 
 /** Writes a response as fast as its client takes it. */
@@ -120,7 +121,8 @@ export interface StreamConnection {
   readonly windowGrowth: WindowGrowth;
   /** A piece of content was received: `deliver` is called once after all that the same read brought. */
   contentReceived(content: RequestContent): void;
-  streamClosed(stream: ServerStream): void;
+  /** @param awaitsFrames the client may have sent more on it */
+  streamClosed(stream: ServerStream, awaitsFrames: boolean): void;
   respondedEarly(stream: ServerStream): void;
   clientCausedReset(): void;
   close(): void;
@@ -148,16 +150,11 @@ export class ServerStream extends ReceivingStream implements WaitingStream, Hold
   /** Once the response has begun it has no header lines but `User-Agent`. */
   head: RequestHead;
   readonly sendWindow: SendWindow;
-  isWaiting = false;
   #writer: ResponseWriter | undefined;
   status: number | undefined;
-  takesContent = true;
   readonly #connection: StreamConnection;
   #content: RequestContent | undefined;
-  isReceived: boolean;
   #followers: StreamFollower | StreamFollower[] | undefined;
-  #isEnding = false;
-  isResponseSent = false;
   #queued: PieceQueue | undefined;
   #headBytes: number;
   #held: Holding | undefined;
@@ -166,6 +163,7 @@ export class ServerStream extends ReceivingStream implements WaitingStream, Hold
     const { id, connection, head, endStream } = options;
     super(
       connection.output,
+      endStream ? 'half-closed (remote)' : 'open',
       endStream ? undefined : new ReceiveWindow(options.receiveWindow, connection.windowGrowth),
     );
     this.id = id;
@@ -174,7 +172,6 @@ export class ServerStream extends ReceivingStream implements WaitingStream, Hold
     this.expectedLength = head.contentLength;
     this.#headBytes = options.headBytes;
     connection.account.add(options.headBytes);
-    this.isReceived = endStream;
     this.sendWindow = new SendWindow(options.sendWindow);
   }
 
@@ -239,6 +236,16 @@ export class ServerStream extends ReceivingStream implements WaitingStream, Hold
     return this.status !== undefined;
   }
 
+  /** The whole response was sent; the client may not have read it yet. */
+  get isResponseSent(): boolean {
+    return this.state === 'closed';
+  }
+
+  /** False for a response that has no content, whatever its handler writes (RFC 9110 section 6.4.1). */
+  get takesContent(): boolean {
+    return this.head.method !== 'HEAD' && (this.status === undefined || hasContent(this.status));
+  }
+
   closeConnection(): void {
     this.#connection.close();
   }
@@ -260,7 +267,6 @@ export class ServerStream extends ReceivingStream implements WaitingStream, Hold
     const block = responseBlock(status, headers);
     if (this.isClosed) return;
     this.status = status;
-    this.takesContent = this.head.method !== 'HEAD' && hasContent(status);
     this.output.headers(this.id, block, false);
     this.head = { ...this.head, headers: linesForLogs(this.head.headers) };
     this.#countHead(this.head.target.length);
@@ -286,7 +292,7 @@ export class ServerStream extends ReceivingStream implements WaitingStream, Hold
    * @throws {TypeError} before the head
    */
   write(piece: Uint8Array): boolean {
-    if (this.isClosed || this.#isEnding) return true;
+    if (!takesMore(this.state)) return true;
     if (this.status === undefined) throw new TypeError('the head of the response must be written first');
     if (!this.takesContent) return true;
     const { output } = this;
@@ -302,9 +308,9 @@ export class ServerStream extends ReceivingStream implements WaitingStream, Hold
   }
 
   end(): void {
-    if (this.isClosed || this.#isEnding) return;
+    if (!takesMore(this.state)) return;
     if (this.status === undefined) throw new TypeError('the head of the response must be written first');
-    this.#isEnding = true;
+    this.change('message whole');
     for (const follower of this.#followerList) follower.onEnded?.();
     const { output } = this;
     // While the client does not read, its streams stay open: the limit of streams bounds what waits for it.
@@ -333,7 +339,7 @@ export class ServerStream extends ReceivingStream implements WaitingStream, Hold
     }
     if (this.isClosed) return;
     output.stopWaiting(this);
-    if (this.#isEnding) this.#finish();
+    if (isEnding(this.state)) this.#finish();
     else this.#writer?.onRoom();
   }
 
@@ -355,16 +361,16 @@ export class ServerStream extends ReceivingStream implements WaitingStream, Hold
   #reset(code: number): void {
     if (this.isClosed) return;
     this.output.reset(this.id, code);
-    this.#close();
+    this.change('reset');
   }
 
   resetByPeer(): void {
-    this.isReceived = true;
-    this.#close();
+    this.change('message received');
+    this.change('reset');
   }
 
   abandon(): void {
-    this.#close();
+    this.change('reset');
   }
 
   receiveTrailers(decoded: readonly string[], endStream: boolean): void {
@@ -384,21 +390,20 @@ export class ServerStream extends ReceivingStream implements WaitingStream, Hold
   }
 
   protected takeEnd(): void {
-    this.isReceived = true;
+    this.change('message received');
     this.#received.receiveEnd();
     this.#connection.contentReceived(this.#received);
   }
 
   #finish(): void {
     this.output.endStream(this.id);
-    this.isResponseSent = true;
-    if (!this.isReceived) this.#connection.respondedEarly(this);
-    this.#close();
+    this.change('END_STREAM sent');
+    if (this.isClosed) return;
+    this.#connection.respondedEarly(this);
+    this.change('rest given up');
   }
 
-  #close(): void {
-    if (this.isClosed) return;
-    this.isClosed = true;
+  protected closed(before: StreamState): void {
     this.#queued?.clear();
     this.#held?.end();
     this.#countHead(0);
@@ -408,7 +413,7 @@ export class ServerStream extends ReceivingStream implements WaitingStream, Hold
     const followers = this.#followerList;
     this.#writer = undefined;
     this.#followers = undefined;
-    this.#connection.streamClosed(this);
+    this.#connection.streamClosed(this, isReceiving(before));
     for (const follower of followers) follower.onClosed();
     writer?.onGone();
   }
