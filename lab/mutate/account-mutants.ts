@@ -18,8 +18,9 @@ function never(what: string, line: string): Break {
   return [`${what} is not given back`, line, ''];
 }
 
-const session = ['packages/http2/server/server-session.test.ts'];
-const http1 = ['src/node/serving/held-by-http1.test.ts', 'src/node/serving/http1-connection.test.ts'];
+const streams = ['packages/http2/server/held-for-requests.test.ts'];
+const session = [...streams, 'packages/http2/server/server-session.test.ts'];
+const http1 = ['src/node/serving/held-by-http1-bytes.test.ts', 'src/node/serving/http1-connection.test.ts'];
 const body = ['src/node/exchange/request-body.test.ts'];
 const kernel = ['src/node/serving/held-by-kernel.test.ts'];
 const pushes = ['src/snapshot/receiving/snapshot-pushes.test.ts', 'test/security/pushed-snapshots.test.ts'];
@@ -28,9 +29,14 @@ const chains = ['test/security/certificate-chains.test.ts'];
 export const accountMutants: readonly Mutant[] = [
   ...inFile(
     'packages/http2/sockets/held-bytes.ts',
-    ['packages/http2/sockets/held-bytes.test.ts', ...session, ...kernel],
+    ['packages/http2/sockets/held-bytes.test.ts'],
     [
-      never('what a connection held for its requests', '    this.add(-this.#requests);'),
+      never('what a connection held', '    this.#budget.count(-this.bytes, this.isVerified);'),
+      [
+        'what comes after the end of a connection counts',
+        ' || this.account.isClosed || bytes === 0',
+        ' || bytes === 0',
+      ],
       never('what a holding has at its end', '    this.set(0);'),
       twice('a holding', '    this.account.held(bytes);'),
       twice('the head of a request', '    this.#requests += bytes;'),
@@ -52,7 +58,7 @@ export const accountMutants: readonly Mutant[] = [
       ['what stands still is nobody’s', 'return this.#still.bytes + ', 'return '],
     ],
   ),
-  ...inFile('packages/http2/server/server-stream.ts', session, [
+  ...inFile('packages/http2/server/server-stream.ts', streams, [
     never('content that was read', '    this.#held.add(-read);'),
     never('content that nobody reads any more', '    this.#held.add(-this.#unread);'),
     never('a response that was taken', '      this.#held?.add(-sent);'),
@@ -64,7 +70,6 @@ export const accountMutants: readonly Mutant[] = [
   ]),
   ...inFile('packages/http2/server/server-session.ts', session, [
     never('an unfinished head', '    this.#unfinishedHead?.end();'),
-    never('what a client does not read of its connection', '    this.#unread.end();'),
     ['a head that is refused is admitted', 'if (!this.account.admits(headBytes))', 'if (headBytes < 0)'],
   ]),
   ...inFile('src/node/serving/held-by-http1.ts', http1, [
@@ -73,13 +78,11 @@ export const accountMutants: readonly Mutant[] = [
     never('what was sent ahead', '    this.#ahead.end();'),
     never('content over HTTP/1.1', '    this.#content.end();'),
     never('what the parser keeps', '    this.#parser.end();'),
-    never('a tunnel that stood still', '    this.#stalled.end();'),
     twice('the head of an upgrade', '    account.add(headBytes);'),
     twice('the head of a request over HTTP/1.1', '    this.account.add(size);'),
   ]),
   ...inFile('src/node/serving/held-by-handshake.ts', chains, [
-    never('a chain of certificates', "    socket.once('close', () => held.end());"),
-    twice('a chain of certificates', '    held.add(bytes * keptForEach);'),
+    ['a chain of certificates counts twice', '(bytes * keptForEach)', '(2 * bytes * keptForEach)'],
   ]),
   ...inFile('src/node/serving/held-by-kernel.ts', kernel, [
     never('what the kernel held', '      followed.end();'),

@@ -1,13 +1,16 @@
 import assert from 'node:assert/strict';
+import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { type TestContext, test } from 'node:test';
 import { connect, type TLSSocket } from 'node:tls';
+import { MemoryBudget } from '../../packages/http2/index.ts';
 import {
   ClientCertificateReader,
   clientCertificateTlsOptions,
   readClientAuthorities,
 } from '../../src/node/callers/client-certificate.ts';
 import { type CertificatePair, createAuthority } from '../support/certificates.ts';
+import { eventually } from '../support/eventually.ts';
 import { servingTls, startServer } from '../support/node-server.ts';
 import { get } from '../support/responses-by-hand.ts';
 import { readUntil } from '../support/tls-client.ts';
@@ -34,7 +37,7 @@ for (const protocol of ['http/1.1', 'h2']) {
   for (const [title, pair] of Object.entries(attacks)) {
     test(`attack: certificates ${title} are memory that counts, and end their own connection over ${protocol}`, async (context) => {
       const reliefs: string[] = [];
-      const port = await serve(context, 600_000, (relief) => reliefs.push(relief));
+      const port = await serve(context, new MemoryBudget(600_000), (relief) => reliefs.push(relief));
       const honest = await connected(context, port, protocol, user);
       const attacker = await connected(context, port, protocol, pair);
       await once(attacker.resume(), 'close');
@@ -44,9 +47,26 @@ for (const protocol of ['http/1.1', 'h2']) {
   }
 }
 
+test('certificates count for what OpenSSL keeps of them, once, until their connection ends', async (context) => {
+  const memory = new MemoryBudget(2 ** 24);
+  const port = await serve(context, memory, () => {});
+  const client = await connected(
+    context,
+    port,
+    'h2',
+    attacks['behind a certificate that is verified'] ?? user,
+  );
+  // All but 16 KiB of what stands for a certificate: 60 of them, each a little more than its content.
+  const sent = 60 * new X509Certificate(others.certificate).raw.length - 16 * 1024;
+  await eventually(() => memory.bytes > 11 * sent);
+  assert.ok(memory.bytes < 16 * sent, `${memory.bytes} bytes for ${sent}`);
+  client.destroy();
+  await eventually(() => memory.bytes === 0);
+});
+
 test('what a client sends at once behind its handshake is not taken for certificates', async (context) => {
   const reliefs: string[] = [];
-  const port = await serve(context, 600_000, (relief) => reliefs.push(relief));
+  const port = await serve(context, new MemoryBudget(600_000), (relief) => reliefs.push(relief));
   const client = await connected(context, port, 'http/1.1', user);
   client.write(`${get('/', 'Content-Length: 300000')}${'x'.repeat(300_000)}`);
   await readUntil(client, 'taken');
@@ -57,7 +77,7 @@ test('what a client sends at once behind its handshake is not taken for certific
 
 async function serve(
   context: TestContext,
-  heldForOthers: number,
+  memory: MemoryBudget,
   onRelief: (relief: string) => void,
 ): Promise<number> {
   const authorities = readClientAuthorities({ clientCa: cluster.certificate });
@@ -66,7 +86,7 @@ async function serve(
   const { port } = await startServer(context, taken, {
     tls: { ...servingTls, ...clientCertificateTlsOptions(authorities) },
     clientCertificateOf: (request) => reader.read(request),
-    heldForOthers,
+    memory,
     onRelief,
   });
   return port;

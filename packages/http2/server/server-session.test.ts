@@ -45,7 +45,7 @@ function headFrames(stream: number, lines: readonly string[] | Buffer, { isWhole
 }
 
 /** Enough memory for heads of 1 MiB, of which one may take a sixteenth. */
-const roomy = { heldForOthers: 2 ** 26 };
+const roomy = () => ({ memory: new MemoryBudget(2 ** 26) });
 
 const verified = { clientCertificateOf: everyoneVerified };
 
@@ -76,7 +76,7 @@ describe('a head that is too large', () => {
   });
 
   test('begins at 1 MiB, as for kube-apiserver, for who has shown a certificate', async (context) => {
-    const { client } = await startWithFrames(context, fine, { server: { ...roomy, ...verified } });
+    const { client } = await startWithFrames(context, fine, { server: { ...roomy(), ...verified } });
     client.write(headFrames(1, manyLines(2_000)));
     assert.equal((await client.outcome(1)).status, 200);
     client.write(headFrames(3, [...requestLines(), 'x-large', 'a'.repeat(1_000_000)]));
@@ -84,7 +84,7 @@ describe('a head that is too large', () => {
   });
 
   test('begins at 64 KiB for who has shown none', async (context) => {
-    const { client } = await startWithFrames(context, fine, { server: roomy });
+    const { client } = await startWithFrames(context, fine, { server: roomy() });
     client.write(headFrames(1, [...requestLines(), 'x-large', 'a'.repeat(60_000)]));
     assert.equal((await client.outcome(1)).status, 200);
     client.write(headFrames(3, [...requestLines(), 'x-large', 'a'.repeat(65_420)]));
@@ -93,7 +93,7 @@ describe('a head that is too large', () => {
 
   test('attack: some hundred bytes that stand for a megabyte are refused', async (context) => {
     let served = 0;
-    const server = { ...roomy };
+    const server = roomy();
     const { client } = await startWithFrames(
       context,
       () => {
@@ -162,7 +162,7 @@ test('attack: unfinished heads on many connections: the oldest is closed', async
   const reliefs: string[] = [];
   const { logger, lines } = recordingLogger();
   const onRelief = (relief: string) => reliefs.push(relief);
-  const server = { heldForOthers: 300_000, onRelief, logger };
+  const server = { memory: new MemoryBudget(300_000), onRelief, logger };
   const { client, port } = await startWithFrames(context, fine, { server });
   const unfinished = headFrames(1, [...requestLines(), 'x-large', 'a'.repeat(45_000)], { isWhole: false });
   const begins = async (each: RawHttp2): Promise<RawHttp2> => {
@@ -233,14 +233,14 @@ test('a listener that throws at the end of its stream does not disturb other str
 });
 
 /** A client without a certificate may have half of it, and seven eighths of that. */
-const server = { heldForOthers: 400_000 };
+const server = () => ({ memory: new MemoryBudget(400_000) });
 
 test('attack: of uploads that nobody reads the one without progress for the longest time is reset, and the others are served', async (context) => {
   const answers: ((response: Response) => void)[] = [];
   const { client } = await startWithFrames(
     context,
     () => new Promise<Response>((resolve) => answers.push(resolve)),
-    { server },
+    { server: server() },
   );
   const piece = Buffer.alloc(16_000);
   for (const stream of [1, 3, 5, 7]) {
@@ -258,7 +258,7 @@ test('attack: of responses that the client does not take the oldest is reset, an
   const { client } = await startWithFrames(
     context,
     (request) => new Response(request.url.endsWith('small') ? 'small' : large),
-    { server },
+    { server: server() },
   );
   for (const stream of [1, 3, 5]) {
     client.request(stream, requestLines('/'));

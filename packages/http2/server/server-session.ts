@@ -438,8 +438,6 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
   #closed(): void {
     this.#isEnding = true;
     this.#receiver.stop();
-    this.#unfinishedHead?.end();
-    this.#unread.end();
     this.#abandonStreams();
     this.account.close();
   }

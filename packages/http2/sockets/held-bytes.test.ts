@@ -27,7 +27,11 @@ function budgetOf(maximum = 1_000) {
     };
     return made;
   };
-  const holding = ({ account }: Client, bytes: number, kind: 'head' | 'content' | 'spare' = 'content') => {
+  const holding = (
+    { account }: Client,
+    bytes: number,
+    kind: 'head' | 'content' | 'spare' | 'still' = 'content',
+  ) => {
     const giveUp = (): void => {
       held.isGivenUp = true;
     };
@@ -132,12 +136,23 @@ test('a connection that has ended holds nothing, and what comes late counts for 
   const one = client('one');
   one.account.add(100);
   const content = holding(one, 50);
+  const late = one.account.head({ giveUp: () => {} });
   one.account.close();
-  assert.equal(budget.bytes, 50);
-  content.holding.end();
+  assert.deepEqual([budget.bytes, one.account.bytes], [0, 0]);
+  content.holding.progressed();
+  content.holding.add(70);
+  late.add(10);
   one.account.add(-100);
   one.account.close();
-  assert.equal(budget.bytes, 0);
+  assert.deepEqual([budget.bytes, one.account.bytes, one.account.oldest], [0, 0, undefined]);
+});
+
+test('attack: what stands still for one connection counts for who holds most, although others have held for longer', async () => {
+  const { client, holding } = budgetOf();
+  const honest = holding(client('honest'), 300);
+  const standing = holding(client('attacker'), 600, 'still');
+  await setImmediate();
+  assert.deepEqual([honest.isGivenUp, standing.isGivenUp], [false, true]);
 });
 
 test('whatever is added and taken, the sum is that of what is held, and in the end zero', async () => {

@@ -286,12 +286,18 @@ export class Account implements HeldBytes {
     return new Holding(this, this.#still, holder);
   }
 
-  /** The connection has ended: nothing is held for its requests any more. What it holds elsewhere ends with its holders. */
+  /** The connection has ended, and with it all that is held for it. Nothing counts any more. */
   close(): void {
     if (this.#isClosed) return;
-    this.add(-this.#requests);
+    this.#budget.count(-this.bytes, this.isVerified);
+    this.#requests = 0;
+    for (const list of [this.#spare, this.#heads, this.#content, this.#still]) list.clear();
     this.#isClosed = true;
     this.#budget.closed(this);
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed;
   }
 
   dropSpare(): boolean {
@@ -349,7 +355,7 @@ export class Holding implements HeldBytes {
 
   /** Fewer bytes mean progress: it is the youngest then. */
   add(bytes: number): void {
-    if (this.#isOver || bytes === 0) return;
+    if (this.#isOver || this.account.isClosed || bytes === 0) return;
     const before = this.bytes;
     this.bytes += bytes;
     this.account.held(bytes);
@@ -360,7 +366,7 @@ export class Holding implements HeldBytes {
 
   /** Something of it was taken, though as much came in its place. */
   progressed(): void {
-    if (this.bytes <= 0) return;
+    if (this.bytes <= 0 || this.account.isClosed) return;
     this.#list.remove(this);
     this.#append();
   }
@@ -392,6 +398,12 @@ class HoldingList {
 
   standing(stalled: number): number {
     return this.first !== undefined && this.first.order <= stalled ? this.bytes : 0;
+  }
+
+  clear(): void {
+    this.bytes = 0;
+    this.first = undefined;
+    this.#last = undefined;
   }
 
   append(holding: Holding): void {

@@ -15,7 +15,7 @@ const contentForOverhead = 16;
  * Counts the certificates that a client has sent, verified or not. OpenSSL takes 100 KB of them, those that have nothing to do
  * with a verified one as well, and keeps all until the connection ends; Node has no switch for SSL_CTX_set_max_cert_list.
  * To look at them would keep them for longer still, so what was received and is no content is taken for them.
- * @param account for this connection; made only where there is something to count
+ * @param account for this connection, closed with it; made only where there is something to count
  */
 export function countHandshake(socket: TLSSocket, account: () => Account): void {
   const connection = connectionBelow(socket);
@@ -25,8 +25,8 @@ export function countHandshake(socket: TLSSocket, account: () => Account): void 
     const content = socket.bytesRead * (1 + 1 / contentForOverhead);
     const bytes = Math.floor(connection.bytesRead - content - uncounted);
     if (bytes <= 0) return;
-    const held = account().content({ giveUp: () => void socket.destroy() });
-    held.add(bytes * keptForEach);
-    socket.once('close', () => held.end());
+    account()
+      .content({ giveUp: () => void socket.destroy() })
+      .add(bytes * keptForEach);
   }, readAfter).unref();
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { describe, test } from 'node:test';
 import type { TLSSocket } from 'node:tls';
+import { MemoryBudget } from '../../../packages/http2/index.ts';
 import { eventually } from '../../../test/support/eventually.ts';
 import { askHttp1, rawClient } from '../../../test/support/node-clients.ts';
 import { everyoneVerified, startServer } from '../../../test/support/node-server.ts';
@@ -18,10 +19,14 @@ const limits = { heldBytesInterval: 5 };
 
 describe('unfinished HTTP/1.1 heads on many connections', () => {
   for (const [what, first, options] of [
-    ['of clients without a certificate', '', { heldForOthers: 400_000 }],
-    ['behind a complete request in the same packet', request('first'), { heldForOthers: 400_000 }],
+    ['of clients without a certificate', '', { memory: new MemoryBudget(400_000) }],
+    ['behind a complete request in the same packet', request('first'), { memory: new MemoryBudget(400_000) }],
     // Of the whole budget.
-    ['of clients with a certificate', '', { heldForOthers: 200_000, clientCertificateOf: everyoneVerified }],
+    [
+      'of clients with a certificate',
+      '',
+      { memory: new MemoryBudget(200_000), clientCertificateOf: everyoneVerified },
+    ],
   ] as const) {
     test(`attack: ${what}: the oldest are closed, others stay`, async (context) => {
       const { port } = await startServer(context, (_request, { inbound }) => new Response(inbound.target), {
@@ -70,7 +75,7 @@ describe('lines of whole heads that Node’s parser keeps', () => {
     `GET /${name} HTTP/1.1\r\nHost: a\r\n${'X-S: s\r\n'.repeat(place)}X-Large: ${'x'.repeat(60_000)}\r\n\r\n`;
 
   test('attack: a connection that leaves a large line at one place before the other ends, another is served', async (context) => {
-    const { port } = await startServer(context, echo, { heldForOthers: 3_000_000, limits });
+    const { port } = await startServer(context, echo, { memory: new MemoryBudget(3_000_000), limits });
     const other = await rawClient(context, port);
     const attacker = await rawClient(context, port);
     let answers = 0;
@@ -86,7 +91,7 @@ describe('lines of whole heads that Node’s parser keeps', () => {
   });
 
   test('as many requests with a large line at the same place as a client likes: its connection goes on', async (context) => {
-    const { port } = await startServer(context, echo, { heldForOthers: 3_000_000, limits });
+    const { port } = await startServer(context, echo, { memory: new MemoryBudget(3_000_000), limits });
     const client = await rawClient(context, port);
     for (let index = 0; index < 40; index++) {
       client.write(withLarge(`request-${index}`, 0));
@@ -95,7 +100,7 @@ describe('lines of whole heads that Node’s parser keeps', () => {
   });
 
   test('a client that goes on asking is not cut for what its parser keeps: idle ones are', async (context) => {
-    const { port } = await startServer(context, echo, { heldForOthers: 3_000_000, limits });
+    const { port } = await startServer(context, echo, { memory: new MemoryBudget(3_000_000), limits });
     const client = await rawClient(context, port);
     client.write(withLarge('first', 5));
     await readUntil(client, '/first');
@@ -140,7 +145,7 @@ describe('lines of whole heads that Node’s parser keeps', () => {
 
 test('tunnels hold no head: many live on while heads are given up', async (context) => {
   const { port } = await startServer(context, () => new Response(), {
-    heldForOthers: 400_000,
+    memory: new MemoryBudget(400_000),
     limits,
     onUpgrade(_incoming, socket) {
       socket.write('HTTP/1.1 101 Switching Protocols\r\n\r\n');
@@ -187,7 +192,7 @@ for (const [what, rest, response] of [
         signal.addEventListener('abort', () => gone.push(target));
         return response?.() ?? new Promise<Response>(() => {});
       },
-      { heldForOthers: 400_000, limits },
+      { memory: new MemoryBudget(400_000), limits },
     );
     for (let index = 0; index < 12; index++) {
       // One after the other, so that it is known which is the oldest. What is held is looked at now and then: until then there
@@ -208,7 +213,7 @@ for (const [what, rest, response] of [
 
 test('a request for which there is no memory gets a 429 that clients repeat, and the connection goes on', async (context) => {
   const { port } = await startServer(context, (_request, { inbound }) => new Response(inbound.target), {
-    heldForOthers: 200_000,
+    memory: new MemoryBudget(200_000),
     limits,
   });
   const client = await rawClient(context, port);

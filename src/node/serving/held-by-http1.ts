@@ -58,6 +58,7 @@ export class HeldByHttp1 {
     this.#unverifiedHeaderBytes = unverifiedHeaderBytes;
   }
 
+  /** @param account is closed with the socket */
   opened(socket: TLSSocket, account: Account): void {
     this.#connections.set(socket, new Http1Connection(socket, account));
     socket.once('close', () => this.#closed(socket));
@@ -65,7 +66,6 @@ export class HeldByHttp1 {
   }
 
   #closed(socket: TLSSocket): void {
-    this.#connections.get(socket)?.end();
     this.#connections.delete(socket);
     if (this.#connections.size > 0) return;
     clearInterval(this.#timer);
@@ -90,7 +90,7 @@ export class HeldByHttp1 {
     if (this.#isTooLarge(message, account)) return 'too large';
     if (!account.admits(size)) return 'no memory';
     const tunnel = new Tunnel(socket, account, size, this.#kernel);
-    connection.end();
+    connection.becameTunnel();
     this.#connections.set(socket, tunnel);
     return tunnel;
   }
@@ -187,7 +187,7 @@ class Http1Connection implements Holder {
     this.#headBytes = 0;
   }
 
-  end(): void {
+  becameTunnel(): void {
     this.#answered();
     this.#ahead.end();
     this.#content.end();
@@ -229,11 +229,6 @@ class Tunnel implements UpgradeMemory, Holder {
   check(): void {
     const stands = this.#client.writableNeedDrain || this.#destination?.writableNeedDrain === true;
     this.#stalled.set(stands ? stalledTunnel : 0);
-  }
-
-  end(): void {
-    this.headForgotten();
-    this.#stalled.end();
   }
 }
 

@@ -1,12 +1,15 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { fstatSync, readFileSync } from 'node:fs';
+import { type AddressInfo, createServer, connect as dial, type Socket } from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
 import { connect, type TLSSocket } from 'node:tls';
+import { MemoryBudget } from '../../../packages/http2/index.ts';
 import { eventually } from '../../../test/support/eventually.ts';
 import { startServer } from '../../../test/support/node-server.ts';
 import { get } from '../../../test/support/responses-by-hand.ts';
 import { memoryForOthers } from '../exchange/serving-limits.ts';
-import { queuedBytes } from './held-by-kernel.ts';
+import { Followed, HeldByKernel, queuedBytes } from './held-by-kernel.ts';
 
 const mebibyte = 1024 * 1024;
 
@@ -57,7 +60,7 @@ describe('attack: a client that does not read a long response', () => {
   test('where memory is short its connection ends, and one that reads goes on', async (context) => {
     const reliefs: string[] = [];
     const { port } = await startServer(context, endless, {
-      heldForOthers: 4 * mebibyte,
+      memory: new MemoryBudget(4 * mebibyte),
       onRelief: (relief) => reliefs.push(relief),
     });
     const reading = await stoppedClient(context, port, 'http/1.1');
@@ -84,4 +87,54 @@ describe('attack: a client that does not read a long response', () => {
     );
     assert.doesNotMatch(readFileSync('/proc/self/net/tcp', 'utf8'), queueWithoutSocket);
   });
+});
+
+/** One end of a connection whose other end reads nothing. */
+async function unreadConnection(context: TestContext): Promise<Socket> {
+  const server = createServer({ pauseOnConnect: true });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const socket = dial((server.address() as AddressInfo).port, '127.0.0.1');
+  const [[other]] = await Promise.all([once(server, 'connection'), once(socket, 'connect')]);
+  context.after(() => {
+    socket.destroy();
+    other.destroy();
+    server.close();
+  });
+  return socket;
+}
+
+function accountIn(memory: MemoryBudget) {
+  return memory.account({ name: 'alice', isVerified: true, connection: { giveUp: () => {} } });
+}
+
+test('a full queue is counted once it stands still, and no more when it moves', async (context) => {
+  const memory = new MemoryBudget(4 * mebibyte);
+  const account = accountIn(memory);
+  const socket = await unreadConnection(context);
+  const followed = new Followed(socket, () => account);
+  const { _handle } = socket as Socket & { readonly _handle: { readonly fd: number } };
+  const full = new Map([[fstatSync(_handle.fd).ino, 500_000]]);
+  const bytesWhen = (found: ReadonlyMap<number, number>): number => {
+    followed.look(found);
+    return memory.bytes;
+  };
+  socket.write('moves');
+  assert.equal(bytesWhen(full), 0);
+  assert.equal(bytesWhen(full), 500_000);
+  socket.write('moves again');
+  assert.equal(bytesWhen(full), 0);
+  assert.equal(bytesWhen(full), 500_000);
+  assert.equal(bytesWhen(new Map()), 0);
+});
+
+test('what the kernel holds for the destination of a tunnel is counted until that is closed, although the client stays', async (context) => {
+  const memory = new MemoryBudget(2 ** 28);
+  const account = accountIn(memory);
+  const destination = await unreadConnection(context);
+  new HeldByKernel().follow(destination, () => account);
+  // More than the kernel takes.
+  destination.write(Buffer.alloc(32 * mebibyte));
+  await eventually(() => memory.bytes > mebibyte / 2);
+  destination.destroy();
+  await eventually(() => memory.bytes === 0);
 });

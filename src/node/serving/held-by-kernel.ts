@@ -78,7 +78,8 @@ export function resetConnection(socket: Duplex): void {
   socket.destroy();
 }
 
-class Followed {
+/** One connection, with what the kernel was last seen to hold for it. */
+export class Followed {
   readonly socket: HandledSocket;
   readonly #account: () => Account;
   #inode: number | undefined;
@@ -101,7 +102,10 @@ class Followed {
     return this.socket.bytesRead + this.socket.bytesWritten;
   }
 
-  /** A queue that moves is not counted: its connection is not cut for bytes that are on their way. */
+  /**
+   * A queue that moves is not counted: its connection is not cut for bytes that are on their way.
+   * @param found bytes that wait, by the inode of their socket
+   */
   look(found: ReadonlyMap<number, number>): void {
     const before = this.#passed;
     this.#passed = this.#bytes();

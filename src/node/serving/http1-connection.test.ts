@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
+import { MemoryBudget } from '../../../packages/http2/index.ts';
 import { eventually } from '../../../test/support/eventually.ts';
 import { rawClient, readToEnd } from '../../../test/support/node-clients.ts';
 import { everyoneVerified } from '../../../test/support/node-server.ts';
@@ -189,7 +190,7 @@ test('a client that says that it sends no more is gone', async (context) => {
 test('attack: a connection whose requests sent ahead take more memory than there is for them is ended', async (context) => {
   const { handled, client, inbound } = await asked(context, get('/1'), {
     clientCertificateOf: everyoneVerified,
-    heldForOthers: 100_000,
+    memory: new MemoryBudget(100_000),
     limits: { heldBytesInterval: 5 },
   });
   const large = get('/ahead', `X-Large: ${'x'.repeat(40 * 1024)}`);

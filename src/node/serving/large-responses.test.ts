@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { type TestContext, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
+import { MemoryBudget } from '../../../packages/http2/index.ts';
 import { eventually } from '../../../test/support/eventually.ts';
 import { askHttp1, askHttp2, http2Client } from '../../../test/support/node-clients.ts';
 import { type Protocol, startPeer } from '../../../test/support/node-exchange.ts';
@@ -86,7 +87,7 @@ test('attack: of large responses over HTTP/1.1 that a client does not take the o
     outgoing.end(bodyOf(incoming.url ?? '')),
   );
   // Clients without a certificate have half of it. Eight pieces on their way to the client are half of that.
-  const server = { heldForOthers: 2_400_000 };
+  const server = { memory: new MemoryBudget(2_400_000) };
   const { port } = await startRouter(context, { destination: peer.destination, server });
   const session = http2Client(context, port);
   const unread = Array.from({ length: 8 }, (_, index) =>

@@ -5,7 +5,7 @@ import type { TLSSocket } from 'node:tls';
 import {
   type Account,
   handleInput,
-  MemoryBudget,
+  type MemoryBudget,
   networkOf,
   type Relief,
 } from '../../../packages/http2/index.ts';
@@ -55,8 +55,8 @@ export interface RouterServerOptions extends RequestHandlerOptions {
    * load balancer (kube-apiserver's `--goaway-chance`). Default 0.
    */
   readonly goawayChance?: number;
-  /** Bytes that may be held for others. Default: the budget of the process, a part of the memory that it may use. */
-  readonly heldForOthers?: number;
+  /** For what is held for others. Default: the budget of the process, a part of the memory that it may use. */
+  readonly memory?: MemoryBudget;
   /** Is told what was done because too many bytes are held. */
   readonly onRelief?: ((relief: Relief) => void) | undefined;
   readonly logger?: Logger;
@@ -102,7 +102,7 @@ export interface RouterServer {
  * ```
  */
 export function createRouterServer(options: RouterServerOptions): RouterServer {
-  const { tls, onUpgrade, logger = defaultLogger } = options;
+  const { tls, onUpgrade, logger = defaultLogger, memory = memoryForOthers } = options;
   const limits = { ...defaultServerLimits, ...options.limits };
   const pipelines = new OneAtATime();
   const handle = requestHandler(options);
@@ -113,8 +113,6 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
     const { clientCertificate } = clientCertificateOf({ socket });
     return clientCertificate && `${clientCertificate.authority} ${clientCertificate.commonName}`;
   };
-  const memory =
-    options.heldForOthers === undefined ? memoryForOthers : new MemoryBudget(options.heldForOthers);
   const failures = new FailureLog({ logger, clock: () => performance.now() });
   const logRelief = reliefLog(memory, failures);
   // The budget may be that of the process: other servers are told of theirs.
