@@ -20,10 +20,11 @@ import { httpsTarget } from '../../src/sync/node/targets.ts';
 import { readServer } from '../../src/sync/read-server.ts';
 import type { ServerDocuments } from '../../src/sync/server-documents.ts';
 import { startChild } from '../../test/support/child-process.ts';
-import { commandModule, flagArguments } from '../../test/support/command.ts';
+import { flagArguments } from '../../test/support/command.ts';
 import { createEmbeddedCluster } from '../../test/support/embedded-cluster.ts';
 import { freePort } from '../../test/support/free-port.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
+import { packagedServe } from '../harness/packaged-command.ts';
 import { usageOf } from '../harness/process-usage.ts';
 import { markdownTable } from '../report/text-table.ts';
 import { largeCluster } from './large-cluster.ts';
@@ -56,6 +57,7 @@ async function startServer(documentsNow: () => ServerDocuments) {
   return { server, port: (server.address() as AddressInfo).port };
 }
 
+const serve = await packagedServe(join(import.meta.dirname, '..', '..'));
 const localId = 'server-0';
 /** What the other client asks for. */
 const path = '/api/v1/namespaces';
@@ -124,7 +126,7 @@ async function measure(): Promise<void> {
   const module = `data:text/javascript,${encodeURIComponent(turns)}`;
   const router = await startChild({
     executable: process.execPath,
-    arguments: ['--import', module, commandModule, 'serve', ...flagArguments(flags)],
+    arguments: ['--import', module, ...serve, ...flagArguments(flags)],
   });
   let longest = { turn: 0, delay: 0 };
   router.onLine((line) => {

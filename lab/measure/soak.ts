@@ -11,11 +11,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { serveFlags } from '../../demo/routers.ts';
 import { silentLogger } from '../../src/runtime/logger.ts';
 import { startChild } from '../../test/support/child-process.ts';
-import { commandModule, flagArguments } from '../../test/support/command.ts';
+import { flagArguments } from '../../test/support/command.ts';
 import { createEmbeddedCluster, type EmbeddedCluster } from '../../test/support/embedded-cluster.ts';
 import { freePort } from '../../test/support/free-port.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
 import { countFrom, runMainWithOptions } from '../harness/command-line.ts';
+import { packagedServe } from '../harness/packaged-command.ts';
 import { socketsOf, usageOf } from '../harness/process-usage.ts';
 import { markdownTable } from '../report/text-table.ts';
 
@@ -60,9 +61,10 @@ async function soak(cluster: EmbeddedCluster, minutes: number, watches: number):
   });
   const reading = { 'snapshot-keys': undefined, kubeconfig: [await cluster.kubeconfig(local)] };
   const given = { ...flags, 'snapshot-file': undefined, 'secure-port': [String(port)], ...reading };
+  const serve = await packagedServe(join(import.meta.dirname, '..', '..'));
   const router = await startChild({
     executable: process.execPath,
-    arguments: ['--inspect=0', commandModule, 'serve', ...flagArguments(given)],
+    arguments: ['--inspect=0', ...serve, ...flagArguments(given)],
     logFile,
   });
   const end = new AbortController();

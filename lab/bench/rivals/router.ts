@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { frontProxyName } from '../../../demo/certificates.ts';
+import { packagedServe } from '../../harness/packaged-command.ts';
 import { benchSnapshot, localServer } from './bench-snapshot.ts';
 import type { Contender, ContenderName } from './contender.ts';
 import { writeSnapshotFiles } from './snapshot-files.ts';
@@ -11,7 +12,7 @@ const root = join(import.meta.dirname, '..', '..', '..');
 export const router = routerIn(root, 'router', 'Mixed Version Proxy');
 
 /**
- * The router of a tree as an operator starts it: the `serve` command, with everything on that is on by default.
+ * The router of a tree as an operator starts it: the packaged `serve` command, with everything on that is on by default.
  * @param tree directory of `package.json`
  */
 export function routerIn(tree: string, name: ContenderName, title: string): Contender {
@@ -28,8 +29,7 @@ export function routerIn(tree: string, name: ContenderName, title: string): Cont
       return {
         executable: process.execPath,
         arguments: [
-          join(tree, 'bin', 'mixed-version-proxy'),
-          'serve',
+          ...(await packagedServe(tree)),
           `--server-id=${localServer}`,
           `--local-server=https://127.0.0.1:${servers.local}`,
           '--bind-address=127.0.0.1',
