@@ -5,7 +5,7 @@ import { testApp, userConnection } from '../../test/support/test-app.ts';
 import type { Explanation } from '../proxy/explain.ts';
 import type { Destination } from '../request/destination.ts';
 import { ServerHealth } from '../servers/server-health.ts';
-import type { ProbeOutcome } from '../servers/server-state.ts';
+import type { ProbeOutcome } from '../servers/server-states.ts';
 import { healthEndpoints, serversCheck } from './health.ts';
 import type { RouterStatus } from './status/status-schema.ts';
 

@@ -13,7 +13,7 @@ import {
 import type { Decision, DecisionContext } from '../routing/decision.ts';
 import { goesElsewhere, isWrite, mayTip, preferredMinor } from '../routing/preferred-version.ts';
 import type { ServerHealth } from '../servers/server-health.ts';
-import { isKnownToOthers, isVerified, mayStillServe } from '../servers/server-state.ts';
+import { isKnownToOthers, isVerified, mayStillServe } from '../servers/server-standing.ts';
 import { buildRoutingTable, notReadIn } from '../snapshot/routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { confirmedWithin } from '../snapshot/routing-table/version-instants.ts';

@@ -8,7 +8,7 @@ import { testApp, userConnection } from '../../test/support/test-app.ts';
 import { allHeaders } from '../apimachinery/raw-headers.ts';
 import { TransportError, type TransportErrorCode } from '../request/destination.ts';
 import { ServerHealth } from '../servers/server-health.ts';
-import { isToBeVerified } from '../servers/server-state.ts';
+import { isVerified } from '../servers/server-standing.ts';
 
 const jobs = 'https://router.example/apis/batch/v1/namespaces/default/jobs';
 
@@ -153,7 +153,7 @@ test('a 404 is not believed while a server says that it is not ready, for a minu
   // A busy router's probes may miss that a server was away. Not ready, the server ends, or has been started again.
   health.probing('b');
   health.probed('b', 'not-ready');
-  assert.equal(health.is('b', isToBeVerified), true);
+  assert.equal(health.is('b', isVerified), false);
   const transport = recordingTransport(
     () =>
       new Response('404 page not found\n', {

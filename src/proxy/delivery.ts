@@ -136,7 +136,6 @@ export function createDelivery(
     inbound.record?.attemptBegun(destination);
     const responded = (result: SendResult): Outcome | Result | Promise<Result> => {
       load.reached(id);
-      health?.responded(id);
       sentTo.responded(result.kind === 'sent' ? result.status : result.response.status);
       if (result.kind !== 'refusal') {
         const whenWhole = inbound.onWhole ?? inbound.onFinished;
@@ -191,7 +190,7 @@ export function createDelivery(
       const wasNotReached = !mayHaveBeenProcessed || code === 'ConnectFailed';
       if (wasNotReached && health?.isProbed(destination.id) !== true) load.notReached(destination.id);
       // No connection counts against it; no response on one only makes it be looked at (`ServerHealth`).
-      if (foundNoConnection(error)) health?.notConnected(destination.id, code === 'ConnectFailed');
+      if (foundNoConnection(error)) health?.connectionLost(destination.id, code === 'ConnectFailed');
       else if (requestInfo.subresource !== 'proxy') health?.notResponded(destination.id);
     }
     const { id, kind } = destination;

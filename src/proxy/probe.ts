@@ -14,7 +14,7 @@ import { readText } from '../runtime/bytes.ts';
 import { parseLargeJson } from '../runtime/large-json.ts';
 import { FailureLog, type Logger } from '../runtime/logger.ts';
 import { createLimiter, createTimeSlice } from '../runtime/time.ts';
-import type { ProbeOutcome } from '../servers/server-state.ts';
+import type { ProbeOutcome } from '../servers/server-states.ts';
 import type { APIGroupDiscovery, ServedSet } from '../snapshot/format/schema.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { buildOutboundRequest, type OutboundOptions } from './outbound.ts';

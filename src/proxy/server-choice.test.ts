@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { seededRandom } from '../../test/support/seeded-random.ts';
 import type { VersionChoice } from '../routing/decision.ts';
-import { mayStillServe } from '../servers/server-state.ts';
+import { mayStillServe } from '../servers/server-standing.ts';
 import type { RoutingServer } from '../snapshot/routing-table/routing-table.ts';
 import { type Candidates, ServerChoice, ServerLoad } from './server-choice.ts';
 

@@ -4,8 +4,8 @@ import type { Destination } from '../request/destination.ts';
 import type { OtherVersion } from '../request/inbound.ts';
 import type { VersionChoice } from '../routing/decision.ts';
 import { isOlder } from '../routing/preferred-version.ts';
-import type { MayBeAsked, ServerHealth } from '../servers/server-health.ts';
-import { mayStillServe } from '../servers/server-state.ts';
+import type { ServerHealth } from '../servers/server-health.ts';
+import { type MayBeAsked, mayStillServe } from '../servers/server-standing.ts';
 import type { RoutingServer, RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 
 export interface Candidates {

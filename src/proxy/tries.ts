@@ -11,7 +11,7 @@ import {
 } from '../request/inbound.ts';
 import type { AdmittedRequest, Send } from '../request/router.ts';
 import { type Outcome, ownResponse, type Refusal } from '../request/transport.ts';
-import { mayBeStarting } from '../servers/server-state.ts';
+import { mayBeStarting } from '../servers/server-standing.ts';
 import type { RoutingServer } from '../snapshot/routing-table/routing-table.ts';
 import type { Decider } from './decider.ts';
 import { isServedBySnapshot, reasonOf, toldToPeer } from './judge-response.ts';

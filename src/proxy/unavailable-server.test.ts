@@ -12,7 +12,7 @@ import {
 import { TransportError } from '../request/destination.ts';
 import { inboundFromRequest } from '../request/inbound.ts';
 import { ServerHealth } from '../servers/server-health.ts';
-import type { ProbeOutcome } from '../servers/server-state.ts';
+import type { ProbeOutcome } from '../servers/server-states.ts';
 import { shuttingDownStatus } from './judge-response.ts';
 import { ServerLoad } from './server-choice.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { connectionCloser } from './connection-closer.ts';
 import { ServerHealth } from './server-health.ts';
-import type { ProbeOutcome } from './server-state.ts';
+import type { ProbeOutcome } from './server-states.ts';
 
 function closing(...ids: string[]) {
   const health = new ServerHealth({ rise: 1, fall: 2 });

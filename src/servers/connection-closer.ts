@@ -1,5 +1,4 @@
-import type { HealthChange, ServerHealth } from './server-health.ts';
-import type { UnhealthyCause } from './server-state.ts';
+import type { HealthChange, ServerHealth, UnhealthyCause } from './server-health.ts';
 
 export type ConnectionEnd =
   /** Cut: nothing comes from it any more, and a watch would wait for ever. */

@@ -5,7 +5,7 @@ import type { Destination } from '../request/destination.ts';
 import { confirmedWithin } from '../snapshot/routing-table/version-instants.ts';
 import { HealthMonitor } from './health-monitor.ts';
 import { ServerHealth } from './server-health.ts';
-import type { ProbeOutcome } from './server-state.ts';
+import type { ProbeOutcome } from './server-states.ts';
 
 const interval = 5_000;
 /** A server that is in doubt is probed five times as often. */

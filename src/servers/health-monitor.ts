@@ -2,7 +2,8 @@ import type { Destination } from '../request/destination.ts';
 import type { Clock } from '../runtime/time.ts';
 import { confirmedWithin } from '../snapshot/routing-table/version-instants.ts';
 import type { ServerHealth } from './server-health.ts';
-import { isInDoubt, isLostLately, mayBeStarting, type ProbeOutcome } from './server-state.ts';
+import { isInDoubt, isLostLately, mayBeStarting } from './server-standing.ts';
+import type { ProbeOutcome } from './server-states.ts';
 
 interface HealthMonitorOptions {
   readonly health: ServerHealth;

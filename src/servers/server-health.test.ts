@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type HealthChange, ServerHealth } from './server-health.ts';
-import { isToBeVerified } from './server-state.ts';
+import { isVerified } from './server-standing.ts';
 
 function followed(...ids: string[]) {
   let now = 1_000;
@@ -35,33 +35,33 @@ test('observers are told of each change once, never of what changes nothing', ()
   ]);
 });
 
-test('a request without a connection counts and asks for a probe; one without a response only asks', () => {
+test('a request without a connection, or without a response, asks for a probe each time', () => {
   const { health, doubts, probes } = followed('a', 'b');
   probes('a', 'ready');
   probes('b', 'ready');
   for (let request = 0; request < 3; request++) {
-    health.notConnected('a');
+    health.connectionLost('a');
     health.notResponded('b');
   }
-  assert.equal(health.statusOf('a'), 'unhealthy');
   assert.notEqual(health.statusOf('b'), 'unhealthy');
   assert.deepEqual(doubts, ['a', 'b', 'a', 'b', 'a', 'b']);
 });
 
-test('what is missing of a lost server is worked out anew when its readiness is seen for the first time', () => {
-  const { health } = followed('a');
+test('an answer to a question of before the last loss changes nothing of what is missing', () => {
+  const { health, pass } = followed('a');
   health.probing('a');
   health.probed('a', 'unreachable');
   health.connectionLost('a');
   health.probing('a');
   health.probed('a', 'unreachable');
   health.probing('a');
+  pass(1);
   health.connectionLost('a');
   assert.deepEqual([...health.notKnown()], [['a', 'down']]);
   // A probe that began before the connection was lost once more says nothing of the process that comes.
   health.probed('a', 'changed');
   assert.deepEqual([...health.notKnown()], [['a', health.whyNot('a')]]);
-  assert.equal(health.whyNot('a'), 'readiness');
+  assert.equal(health.whyNot('a'), 'down');
 });
 
 test('after GOAWAY, requests wait for a probe: another process may be behind the next connection', async () => {
@@ -70,9 +70,9 @@ test('after GOAWAY, requests wait for a probe: another process may be behind the
   assert.equal(health.settled('a'), undefined, 'who is never probed would be waited for for ever');
   health.probing('a');
   health.probed('a', 'ready');
-  assert.equal(health.is('a', isToBeVerified), false);
+  assert.equal(health.is('a', isVerified), true);
   health.goneAway('a');
-  assert.deepEqual([health.is('a', isToBeVerified), doubts], [true, ['a']]);
+  assert.deepEqual([health.is('a', isVerified), doubts], [false, ['a']]);
   let isOver = false;
   const waiting = health.settled('a')?.then(() => {
     isOver = true;
@@ -83,13 +83,13 @@ test('after GOAWAY, requests wait for a probe: another process may be behind the
   assert.equal(isOver, false);
   health.probed('a', 'ready');
   await waiting;
-  assert.deepEqual([health.mayBeAsked('a'), health.is('a', isToBeVerified)], ['first', false]);
+  assert.deepEqual([health.mayBeAsked('a'), health.is('a', isVerified)], ['first', true]);
 });
 
 test('a server that was silent is asked what it is once it is heard again', () => {
   const { health, probes } = followed('a');
   probes('a', 'ready', 'unreachable');
-  assert.deepEqual([health.is('a', isToBeVerified), health.mayBeAsked('a')], [true, 'first']);
+  assert.deepEqual([health.is('a', isVerified), health.mayBeAsked('a')], [false, 'first']);
 });
 
 test('a lost server is put aside until a probe clears it, and who waits for that goes on behind the probe', async () => {
@@ -142,9 +142,8 @@ test('a server that is not followed has no health, and nothing that is met of it
   const { health, doubts, changes, probes } = followed('a');
   health.unfollow('a');
   probes('a', 'unreachable', 'unreachable', 'unreachable');
-  health.notConnected('metrics-server.kube-system');
+  health.connectionLost('metrics-server.kube-system');
   health.notResponded('metrics-server.kube-system');
-  health.responded('metrics-server.kube-system');
   assert.deepEqual([health.reports(), doubts, changes], [[], [], []]);
   assert.notEqual(health.statusOf('a'), 'unhealthy');
 });

@@ -1,27 +1,14 @@
 import type { MissingKnowledge } from '../snapshot/routing-table/routing-table.ts';
+import { endsAt, newRecord, next } from './server-record.ts';
+import { isAwaited, isOutdated, type MayBeAsked, mayBeAsked, missingKnowledge } from './server-standing.ts';
 import {
-  afterChangeOfHands,
-  afterGoAway,
-  afterLostConnection,
-  afterReading,
-  type ConfirmationMissing,
-  confirmationMissing,
-  type HealthSignal,
-  type HealthStatus,
   type HealthThresholds,
-  healthAfterResponse,
-  initialHealth,
-  isAwaited,
-  isUntried,
-  missingFor,
-  missingKnowledge,
-  nextHealth,
+  lossOf,
   type ProbeOutcome,
-  type ServerState,
-  type UnhealthyCause,
-  untried,
-  whileProbed,
-} from './server-state.ts';
+  presentOf,
+  type ServerEvent,
+  type ServerRecord,
+} from './server-states.ts';
 
 export interface ServerHealthOptions extends HealthThresholds {
   readonly monotonic?: () => number;
@@ -35,6 +22,11 @@ export interface ServerHealthOptions extends HealthThresholds {
  */
 const standStill = 1_000;
 
+/** `unknown`: not probed yet. It is used like a healthy one. */
+export type HealthStatus = 'unknown' | 'healthy' | 'unhealthy';
+
+export type UnhealthyCause = 'not-ready' | 'unreachable';
+
 export interface ServerHealthReport {
   readonly id: string;
   readonly status: HealthStatus;
@@ -42,16 +34,12 @@ export interface ServerHealthReport {
   readonly forMilliseconds: number;
   /** Whether a probe of it has ended. */
   readonly isHeard: boolean;
-  /** Left out: what is known of it is of this process, or of who reads the cluster meanwhile. */
-  readonly missing?: ConfirmationMissing | undefined;
+  /**
+   * Left out: what is known of it is of this process, or of who reads the cluster meanwhile. `untried`: no probe that began
+   * since has ended. `unverified`: it says something else of itself than the snapshot.
+   */
+  readonly missing?: 'untried' | 'unverified' | undefined;
 }
-
-/**
- * Whether a server may be asked: `first`, as any other; `last`, where no other is left, since its `/readyz` may be wrong;
- * `not` before it is known again: a server that has ended and is not ready yet would refuse what it should not, and its
- * false 403 ends a client's work, where a 503 with Retry-After has it ask again.
- */
-export type MayBeAsked = 'first' | 'last' | 'not';
 
 export interface HealthChange {
   readonly id: string;
@@ -73,16 +61,21 @@ export interface HealthObserver {
   stoodStill?(milliseconds: number): void;
 }
 
+interface Waiter {
+  readonly isOver: () => boolean;
+  readonly resolve: () => void;
+}
+
+/** The records of all API servers: the only place in which they are exchanged for newer ones. */
 export class ServerHealth {
-  readonly #states = new Map<string, ServerState>();
+  readonly #records = new Map<string, ServerRecord>();
   readonly #observers = new Set<HealthObserver>();
-  /** Of those that are followed; a server that is never probed could never say that it is ready. */
-  readonly #probed = new Set<string>();
-  readonly #waiting = new Map<string, PromiseWithResolvers<void>>();
-  /** As `notKnown` gave it last, and until when it holds; `undefined`: it is to be worked out. */
-  #notKnown: ReadonlyMap<string, MissingKnowledge> = new Map();
-  #notKnownUntil: number | undefined = Number.POSITIVE_INFINITY;
-  readonly #untried = new Set<string>();
+  readonly #waiters = new Set<Waiter>();
+  /** When the first state ends by itself. */
+  #endsAt = Number.POSITIVE_INFINITY;
+  #outdated = 0;
+  /** As `notKnown` gave it last; `undefined`: it is to be worked out. */
+  #notKnown: ReadonlyMap<string, MissingKnowledge> | undefined = new Map();
   #lookedAt: { readonly now: number; readonly date: number } | undefined;
   readonly #options: ServerHealthOptions;
   readonly #monotonic: () => number;
@@ -101,9 +94,11 @@ export class ServerHealth {
 
   /** @param isStored what is known of it is of an earlier run: nothing holds before a probe has verified it */
   follow(id: string, isStored = false): void {
-    const now = this.#monotonic();
-    const initial = initialHealth(now);
-    this.#set(id, undefined, isStored ? untried(initial, now) : initial);
+    this.#exchange(id, undefined, newRecord(id, this.#monotonic(), isStored));
+  }
+
+  unfollow(id: string): void {
+    this.#exchange(id, this.#records.get(id), undefined);
   }
 
   /**
@@ -120,41 +115,23 @@ export class ServerHealth {
     const stood = last === undefined ? 0 : Math.max(now - last.now, date - last.date);
     if (stood < standStill) return;
     for (const observer of this.#observers) observer.stoodStill?.(stood);
-    for (const id of this.#states.keys()) {
-      this.#change(id, untried);
-      this.#doubt(id);
-    }
+    for (const id of this.#records.keys()) this.readAsAnother(id);
   }
 
   /** True if a probe of a server has to end before anything is decided by what is known of it. */
   areToBeTried(): boolean {
     // A timer looks while requests rest; without one nobody could tell rest from a stand-still.
     if (this.#lookedAt !== undefined) this.look();
-    return this.#untried.size > 0;
-  }
-
-  unfollow(id: string): void {
-    this.#states.delete(id);
-    this.#untried.delete(id);
-    this.#notKnownUntil = undefined;
-    this.#probed.delete(id);
-    this.#endWaiting(id);
+    return this.#outdated > 0;
   }
 
   probing(id: string): void {
-    if (this.#change(id, whileProbed) !== undefined) this.#probed.add(id);
+    this.#apply(id, { kind: 'asked' });
   }
 
   probed(id: string, outcome: ProbeOutcome): void {
-    this.#signal(id, outcome);
-    this.#change(id, (state) => ({ ...state, isHeard: true }));
-    this.#endWaiting(id);
-  }
-
-  /** A request found no connection to it: refused, no route, TLS failure. */
-  notConnected(id: string, isRefused = false): void {
-    this.#signal(id, 'not-connected');
-    this.connectionLost(id, isRefused);
+    const askedAt = this.#records.get(id)?.askedAt ?? this.#monotonic();
+    this.#apply(id, { kind: 'answered', askedAt, outcome });
   }
 
   /**
@@ -163,10 +140,10 @@ export class ServerHealth {
    * @param isRefused nothing takes connections there
    */
   connectionLost(id: string, isRefused = false): void {
-    if (this.#probed.has(id)) {
-      const before = this.#change(id, (state, now) => afterLostConnection(state, now, isRefused));
-      if (before?.lost === undefined) for (const observer of this.#observers) observer.lost?.(id);
-    }
+    const before = this.#records.get(id);
+    const after = this.#apply(id, { kind: 'connection lost', isRefused });
+    const isNew = before && after && !hasLoss(before) && hasLoss(after);
+    if (isNew) for (const observer of this.#observers) observer.lost?.(id);
     this.#doubt(id);
   }
 
@@ -175,67 +152,68 @@ export class ServerHealth {
    * the next probe come at once.
    */
   notResponded(id: string): void {
-    this.#change(id, (state, suspectedAt) => ({ ...state, suspectedAt }));
+    this.#apply(id, { kind: 'no response' });
     this.#doubt(id);
   }
 
   /** The server hangs, by all that it has not responded to; the last server that is left is used all the same. */
   silent(id: string): void {
-    const isLast = [...this.#states].every(([other, { status }]) => other === id || status === 'unhealthy');
-    if (!isLast) this.#signal(id, 'silent');
+    const isLast = [...this.#records.values()].every(
+      (other) => other.id === id || this.#statusOf(other) === 'unhealthy',
+    );
+    if (!isLast) this.#apply(id, { kind: 'silent' });
   }
 
   /** The server says GOAWAY, as it does when it ends, and now and then otherwise (`--goaway-chance`). */
   goneAway(id: string): void {
-    if (!this.#probed.has(id)) return;
-    this.#change(id, afterGoAway);
+    if (!this.isProbed(id)) return;
+    this.#apply(id, { kind: 'GOAWAY' });
     this.#doubt(id);
-  }
-
-  responded(id: string): void {
-    const state = this.#states.get(id);
-    // Nearly always: nothing is made on the request path, then.
-    if (state === undefined || state.missedConnections === 0) return;
-    this.#change(id, healthAfterResponse);
   }
 
   /** Another process runs it than the one that the snapshot speaks of: it gets nothing before it has been verified. */
   changedHands(id: string): void {
-    if (!this.#probed.has(id)) return;
-    this.#change(id, afterChangeOfHands);
+    if (!this.isProbed(id)) return;
+    this.#apply(id, { kind: 'lease changed' });
     this.#doubt(id);
   }
 
   /** Another version was read than the one that it was verified to be: who was asked and who was read may be two processes. */
   readAsAnother(id: string): void {
-    this.#change(id, untried);
+    this.#apply(id, { kind: 'outdated' });
     this.#doubt(id);
   }
 
   read(id: string): void {
-    this.#change(id, afterReading);
+    this.#apply(id, { kind: 'read' });
   }
 
   mayBeAsked(id: string): MayBeAsked {
-    const state = this.#states.get(id);
+    const record = this.#records.get(id);
     // Nearly always: no look at the clock, then.
-    if (state?.lost === undefined) return state?.status === 'unhealthy' ? 'last' : 'first';
-    return this.whyNot(id) === undefined ? 'last' : 'not';
+    if (record === undefined || record.state.kind === 'ready') return 'first';
+    return mayBeAsked(this.#now(record));
   }
 
   whyNot(id: string): MissingKnowledge | undefined {
-    const state = this.#states.get(id);
-    return state?.lost === undefined ? undefined : missingKnowledge(state, this.#monotonic());
+    const record = this.#records.get(id);
+    return record === undefined || record.state.kind === 'ready'
+      ? undefined
+      : missingKnowledge(this.#now(record));
   }
 
-  /** Whether something holds of it by `health-state.ts`; nothing does of one that is not followed. */
-  is(id: string, holds: (state: ServerState, now: number, thresholds: HealthThresholds) => boolean): boolean {
-    const state = this.#states.get(id);
-    return state !== undefined && holds(state, this.#monotonic(), this.#options);
+  /** Whether something holds of it by `server-standing.ts`; nothing does of a server that is not followed. */
+  is(
+    id: string,
+    holds: (record: ServerRecord, now: number, thresholds: HealthThresholds) => boolean,
+  ): boolean {
+    const record = this.#records.get(id);
+    return record !== undefined && holds(this.#now(record), this.#monotonic(), this.#options);
   }
 
   statusOf(id: string): HealthStatus {
-    return this.#states.get(id)?.status ?? 'unknown';
+    const record = this.#records.get(id);
+    return record === undefined ? 'unknown' : this.#statusOf(this.#now(record));
   }
 
   /**
@@ -243,22 +221,13 @@ export class ServerHealth {
    * them is verified anew.
    */
   notKnown(): ReadonlyMap<string, MissingKnowledge> {
-    const until = this.#notKnownUntil;
-    if (until === Number.POSITIVE_INFINITY) return this.#notKnown;
-    const now = this.#monotonic();
-    if (until !== undefined && now < until) return this.#notKnown;
-    const found = new Map<string, MissingKnowledge>();
-    let holdsFor = Number.POSITIVE_INFINITY;
-    for (const [id, state] of this.#states) {
-      const missing = missingKnowledge(state, now);
-      if (missing === undefined) continue;
-      found.set(id, missing);
-      holdsFor = Math.min(holdsFor, missingFor(state, now));
-    }
-    const before = this.#notKnown;
-    const isSame = before.size === found.size && [...found].every(([id, each]) => before.get(id) === each);
-    if (!isSame) this.#notKnown = found;
-    this.#notKnownUntil = now + holdsFor;
+    this.#endStates();
+    this.#notKnown ??= new Map(
+      [...this.#records].flatMap(([id, record]) => {
+        const missing = missingKnowledge(record);
+        return missing === undefined ? [] : [[id, missing]];
+      }),
+    );
     return this.#notKnown;
   }
 
@@ -267,72 +236,125 @@ export class ServerHealth {
    * `undefined` where it is.
    */
   settled(id: string): Promise<void> | undefined {
-    const state = this.#states.get(id);
-    if (state === undefined || !isAwaited(state)) return undefined;
-    let waiting = this.#waiting.get(id);
-    if (waiting === undefined) {
-      waiting = Promise.withResolvers<void>();
-      this.#waiting.set(id, waiting);
-    }
-    // That probe may have begun too early to say.
-    return waiting.promise.then(() => this.settled(id));
+    const isOver = (): boolean => {
+      const record = this.#records.get(id);
+      return record === undefined || !isAwaited(record);
+    };
+    if (isOver()) return undefined;
+    return new Promise((resolve) => this.#waiters.add({ isOver, resolve }));
   }
 
   /** `settled` of all servers: once it is known of each that was lost whether it is still there. */
   allSettled(): Promise<unknown> | undefined {
-    const waiting = [...this.#states.keys()].flatMap((id) => this.settled(id) ?? []);
+    const waiting = [...this.#records.keys()].flatMap((id) => this.settled(id) ?? []);
     return waiting.length === 0 ? undefined : Promise.all(waiting);
   }
 
   isProbed(id: string): boolean {
-    return this.#probed.has(id);
+    return this.#records.get(id)?.askedAt !== undefined;
   }
 
   report(id: string): ServerHealthReport | undefined {
-    const state = this.#states.get(id);
-    if (state === undefined) return undefined;
-    const { status, cause, since, isHeard = false } = state;
-    const now = this.#monotonic();
-    const missing = confirmationMissing(state, now);
-    const forMilliseconds = Math.max(0, now - since);
-    return { id, status, cause, forMilliseconds, isHeard, ...(missing && { missing }) };
+    const known = this.#records.get(id);
+    if (known === undefined) return undefined;
+    const record = this.#now(known);
+    const state = presentOf(record.state);
+    const status = this.#statusOf(record);
+    const forMilliseconds = Math.max(0, this.#monotonic() - state.since);
+    const isUnverified = state.kind === 'unverified' && state.reason === 'SnapshotOutdated';
+    const missing = isOutdated(record) ? 'untried' : isUnverified ? 'unverified' : undefined;
+    const isHeard = record.answer !== undefined;
+    return {
+      id,
+      status,
+      cause: causeOf(record, status),
+      forMilliseconds,
+      isHeard,
+      ...(missing && { missing }),
+    };
   }
 
   reports(): readonly ServerHealthReport[] {
-    return [...this.#states.keys()].flatMap((id) => this.report(id) ?? []);
+    return [...this.#records.keys()].flatMap((id) => this.report(id) ?? []);
   }
 
-  #signal(id: string, signal: HealthSignal): void {
-    const before = this.#change(id, (state, now) => nextHealth(state, signal, this.#options, now));
-    const { status: to, cause } = this.#states.get(id) ?? {};
-    if (before === undefined || to === undefined || to === before.status) return;
-    for (const observer of this.#observers) observer.changed?.({ id, from: before.status, to, cause });
+  /** The record as it is by now: some states end by themselves. */
+  #now(record: ServerRecord): ServerRecord {
+    this.#endStates();
+    return this.#records.get(record.id) ?? record;
   }
 
-  /** @returns the state before; `undefined` for a server that is not followed */
-  #change(id: string, next: (state: ServerState, now: number) => ServerState): ServerState | undefined {
-    const before = this.#states.get(id);
-    if (before !== undefined) this.#set(id, before, next(before, this.#monotonic()));
-    return before;
+  #endStates(): void {
+    if (this.#endsAt === Number.POSITIVE_INFINITY) return;
+    const now = this.#monotonic();
+    if (now < this.#endsAt) return;
+    for (const record of this.#records.values()) {
+      if (endsAt(record) <= now)
+        this.#exchange(record.id, record, next(record, { kind: 'time' }, now, this.#options));
+    }
   }
 
-  #set(id: string, before: ServerState | undefined, state: ServerState): void {
-    const isAsBefore = before?.lost === state.lost && before?.hasShownReadiness === state.hasShownReadiness;
-    if (!isAsBefore) this.#notKnownUntil = undefined;
-    if (before?.isVerified !== state.isVerified) this.#notKnown = new Map(this.#notKnown);
-    this.#states.set(id, state);
-    if (before?.unconfirmed === state.unconfirmed) return;
-    if (isUntried(state)) this.#untried.add(id);
-    else this.#untried.delete(id);
+  /** @returns the record afterwards; `undefined` for a server that is not followed */
+  #apply(id: string, event: ServerEvent): ServerRecord | undefined {
+    this.#endStates();
+    const before = this.#records.get(id);
+    if (before === undefined) return undefined;
+    const after = next(before, event, this.#monotonic(), this.#options);
+    if (after !== before) this.#exchange(id, before, after);
+    return after;
   }
 
-  #endWaiting(id: string): void {
-    this.#waiting.get(id)?.resolve();
-    this.#waiting.delete(id);
+  #exchange(id: string, before: ServerRecord | undefined, after: ServerRecord | undefined): void {
+    if (after === undefined) this.#records.delete(id);
+    else this.#records.set(id, after);
+    if (before?.state === after?.state && before?.isVerified === after?.isVerified) return;
+    this.#notKnown = undefined;
+    const records = [...this.#records.values()];
+    this.#endsAt = Math.min(...records.map(endsAt));
+    this.#outdated = records.filter(isOutdated).length;
+    for (const waiter of this.#waiters) {
+      if (!waiter.isOver()) continue;
+      this.#waiters.delete(waiter);
+      waiter.resolve();
+    }
+    if (before === undefined || after === undefined) return;
+    const [from, to] = [this.#statusOf(before), this.#statusOf(after)];
+    if (from === to) return;
+    for (const observer of this.#observers) observer.changed?.({ id, from, to, cause: causeOf(after, to) });
+  }
+
+  #statusOf({ state, hasShownReadiness }: ServerRecord): HealthStatus {
+    const present = presentOf(state);
+    switch (present.kind) {
+      case 'untried':
+        return 'unknown';
+      case 'ready':
+      case 'suspect':
+      case 'unverified':
+        return 'healthy';
+      case 'unready':
+      case 'unreachable':
+        return 'unhealthy';
+      case 'restarting':
+        if (present.failures >= this.#options.fall) return 'unhealthy';
+        return hasShownReadiness ? 'healthy' : 'unknown';
+    }
   }
 
   #doubt(id: string): void {
-    if (!this.#states.has(id)) return;
+    if (!this.#records.has(id)) return;
     for (const observer of this.#observers) observer.doubted?.(id);
   }
+}
+
+function causeOf({ state }: ServerRecord, status: HealthStatus): UnhealthyCause | undefined {
+  if (status !== 'unhealthy') return undefined;
+  const present = presentOf(state);
+  const isNotReady =
+    present.kind === 'restarting' ? present.reason === 'NotReady' : present.kind === 'unready';
+  return isNotReady ? 'not-ready' : 'unreachable';
+}
+
+function hasLoss({ state }: ServerRecord): boolean {
+  return lossOf(presentOf(state)) !== undefined;
 }

@@ -9,7 +9,8 @@ import { systemClock } from '../../runtime/time.ts';
 import { type ConnectionEnd, connectionCloser } from '../../servers/connection-closer.ts';
 import { HealthMonitor } from '../../servers/health-monitor.ts';
 import { ServerHealth } from '../../servers/server-health.ts';
-import { isInUse, isToBeVerified, type ProbeOutcome } from '../../servers/server-state.ts';
+import { isVerified } from '../../servers/server-standing.ts';
+import type { ProbeOutcome } from '../../servers/server-states.ts';
 import { type Answers, SilenceWatch } from '../../servers/silence-watch.ts';
 import type { SnapshotServer } from '../../snapshot/format/schema.ts';
 import { originOf } from '../../snapshot/routing-table/build-routing-table.ts';
@@ -48,7 +49,7 @@ export function followServers(options: FollowedServersOptions) {
       if (isRefused) refused.add(id);
       health.connectionLost(id, isRefused);
     },
-    isToBeVerified: (id) => health.is(id, isToBeVerified),
+    isToBeVerified: (id) => !health.is(id, isVerified),
     isAsSaid(id, word) {
       if (isAsTheSnapshotSays(id, word, current)) {
         words.delete(id);
@@ -141,7 +142,7 @@ export function followServers(options: FollowedServersOptions) {
     // The word of a server on itself goes first, where this router may ask it.
     if (unread || before === undefined || words.has(id)) return;
     const isOfAnotherVersion = version !== before.version || emulates !== before.emulates;
-    if (isOfAnotherVersion && !isOfBefore && health.is(id, isInUse)) {
+    if (isOfAnotherVersion && !isOfBefore && health.is(id, isVerified)) {
       endOlderConnections(id);
       health.readAsAnother(id);
     } else if (before.unread === true) health.read(id);

@@ -1,0 +1,134 @@
+import type { MissingKnowledge } from '../snapshot/routing-table/routing-table.ts';
+import {
+  type HealthThresholds,
+  type Instant,
+  lossOf,
+  presentOf,
+  type ServerRecord,
+  startDuration,
+  startOf,
+} from './server-states.ts';
+
+/**
+ * Whether a server may be asked: `first`, as any other; `last`, where no other is left, since its `/readyz` may be wrong;
+ * `not` before it is known again: a server that has ended and is not ready yet would refuse what it should not, and its
+ * false 403 ends a client's work, where a 503 with Retry-After has it ask again.
+ */
+export type MayBeAsked = 'first' | 'last' | 'not';
+
+export function mayBeAsked(record: ServerRecord): MayBeAsked {
+  const state = presentOf(record.state);
+  switch (state.kind) {
+    case 'ready':
+      return 'first';
+    case 'untried':
+      return state.reason === 'NeverAsked' ? 'first' : 'last';
+    case 'suspect':
+      return state.reason === 'NotVerified' ? 'last' : 'first';
+    case 'restarting':
+      return state.isTried ? 'not' : 'last';
+    case 'unverified':
+      return 'not';
+    case 'unready':
+    case 'unreachable':
+      return state.isHeld ? 'not' : 'last';
+  }
+}
+
+/**
+ * The knowledge that is missing of a server that gets nothing until it is known again, even where no other server could
+ * respond.
+ */
+export function missingKnowledge(record: ServerRecord): MissingKnowledge | undefined {
+  if (mayBeAsked(record) !== 'not') return undefined;
+  const { kind } = presentOf(record.state);
+  if (kind === 'unverified') return 'served-set';
+  return kind === 'restarting' ? 'readiness' : 'down';
+}
+
+/** True if nothing is to be sent to the server before a probe has said whether it is still the same process. */
+export function isAwaited(record: ServerRecord): boolean {
+  const state = presentOf(record.state);
+  switch (state.kind) {
+    case 'untried':
+      return state.reason === 'KnowledgeOutdated';
+    case 'suspect':
+      return state.isAwaited;
+    case 'restarting':
+      return !state.isTried;
+    default:
+      return false;
+  }
+}
+
+export function isVerified(record: ServerRecord): boolean {
+  return record.isVerified;
+}
+
+/** True if all that is known of the server is of before: an earlier run, or before this process stood still. */
+export function isOutdated(record: ServerRecord): boolean {
+  const state = presentOf(record.state);
+  return state.kind === 'untried' && state.reason === 'KnowledgeOutdated';
+}
+
+/** How long a server that is silent, or says that it is not ready, may still carry out what others send it, milliseconds. */
+const stillServesFor = 10_000;
+/** The same of a server that is gone: what it had taken before. */
+const goneServesFor = 2_000;
+/** The same of a server that was found silent: a router that sends it nothing finds it by three probes, up to 20 s later. */
+const silentServesFor = 20_000 + stillServesFor;
+
+/**
+ * True if another router may still send to the server, or have something carried out there. Each router learns by itself that
+ * a server is slow or not ready, some seconds apart.
+ */
+export function mayStillServe(record: ServerRecord, now: Instant): boolean {
+  const { silentAt } = record;
+  const state = presentOf(record.state);
+  const loss = lossOf(state);
+  if (silentAt !== undefined && now - silentAt < silentServesFor) return true;
+  if (loss !== undefined) return now - loss.since < (loss.isGone ? goneServesFor : stillServesFor);
+  return (state.kind !== 'unready' && state.kind !== 'unreachable') || now - state.since < stillServesFor;
+}
+
+/** Nobody lets a new version count sooner after its server was ready, or had its Lease, by a margin (src/sync/version-changes.ts). */
+const knownAfterReady = 3_000;
+const knownAfterLease = 5_000;
+/** How long it is waited for that the snapshot says what a server is now, milliseconds. */
+const behindFor = 15_000;
+
+/**
+ * True if another router may let the version of a server count that this router does not know: another process runs the
+ * server, and for some seconds it has not been known that the server is not ready.
+ */
+export function isKnownToOthers(record: ServerRecord, now: Instant): boolean {
+  const state = presentOf(record.state);
+  const loss = lossOf(state);
+  if (loss === undefined || (state.kind !== 'unverified' && loss.changedHandsAt === undefined)) return false;
+  const { notReadyAt, changedHandsAt = Number.NEGATIVE_INFINITY } = loss;
+  const from = Math.max(notReadyAt + knownAfterReady, changedHandsAt + knownAfterLease);
+  return from <= now && now < Math.max(from, loss.since) + behindFor;
+}
+
+/** True if the server may serve in a moment what nobody is known to serve: it was lost or not ready a short while ago. */
+export function mayBeStarting(record: ServerRecord, now: Instant): boolean {
+  const { kind, since } = presentOf(record.state);
+  if (kind === 'restarting' || kind === 'unverified') return true;
+  return kind === 'unready' && now - since < startDuration;
+}
+
+/** True if the server was lost a short while ago, or another process runs it since then: it may be ready any moment. */
+export function isLostLately(record: ServerRecord, now: Instant): boolean {
+  const loss = lossOf(presentOf(record.state));
+  return loss !== undefined && now - startOf(loss) < startDuration;
+}
+
+/** True if the next probe decides something, and should come sooner. */
+export function isInDoubt(
+  record: ServerRecord,
+  _now: Instant,
+  { rise }: Pick<HealthThresholds, 'rise'>,
+): boolean {
+  const state = presentOf(record.state);
+  return state.kind !== 'ready' || state.successes < rise;
+}
