@@ -85,7 +85,7 @@ export interface Restarting {
   readonly loss: Loss;
   /** A probe has failed since the loss. */
   readonly isTried: boolean;
-  /** Failed probes in a row since the loss. */
+  /** Failed probes in a row since the loss; the threshold at least where the server was down before. */
   readonly failures: number;
 }
 

@@ -213,11 +213,17 @@ function fromUnverified(state: Unverified, turn: Turn): PresentState {
 }
 
 /** The events that mean the same in every state in which they have no meaning of their own. */
-function afterNews(state: PresentState, { event, now }: Turn): PresentState {
+function afterNews(state: PresentState, { event, now, thresholds }: Turn): PresentState {
   const loss = lossOf(state);
   switch (event.kind) {
     case 'connection lost':
-      return restarting('ConnectionLost', newLoss(now, event.isRefused), 0, false);
+      // Of a server that was down before, a loss is no better news.
+      return restarting(
+        'ConnectionLost',
+        newLoss(now, event.isRefused),
+        isAsked(state) ? 0 : thresholds.fall,
+        false,
+      );
     case 'lease changed':
       return leaseChanged(loss, now);
     case 'outdated':
