@@ -4,7 +4,7 @@ import { localId, mixedCluster } from '../test/support/decision-rows.ts';
 import { recordingTransport } from '../test/support/recording-transport.ts';
 import { snapshotOf } from '../test/support/snapshot-builder.ts';
 import { seal, testApp, userConnection } from '../test/support/test-app.ts';
-import { ServerHealth } from './servers/server-health.ts';
+import { ServerBook } from './servers/server-book.ts';
 
 const snapshotUrl = 'https://router.example/.mixed-version-proxy/v1/snapshot';
 const admin = userConnection('kubernetes-admin', ['system:masters']);
@@ -47,7 +47,7 @@ test('the snapshot in use can be read back, opened or sealed', async () => {
 });
 
 test('explain sees what requests see of a local server that was lost, before it counts as unhealthy', async () => {
-  const health = new ServerHealth({ rise: 1, fall: 3 });
+  const health = new ServerBook({ rise: 1, fall: 3 });
   health.follow(localId);
   health.probing(localId);
   health.probed(localId, 'ready');

@@ -12,7 +12,7 @@ import { sha256Digest } from '../runtime/bytes.ts';
 import { type Logger, silentLogger } from '../runtime/logger.ts';
 import { SharedFlights } from '../runtime/shared-flights.ts';
 import { withDeadline } from '../runtime/time.ts';
-import type { ServerHealth } from '../servers/server-health.ts';
+import type { ServerBook } from '../servers/server-book.ts';
 
 /** 401 for credentials that a server does not accept, 403 for callers who may not do what they ask, 503 where no server says. */
 export function onlyAuthorizedCallers(authorize: Authorize): MiddlewareHandler<HandlerEnvironment> {
@@ -83,7 +83,7 @@ export type Authorize = (request: OwnPathRequest) => Promise<Verdict>;
 interface DelegatedAuthorizerOptions
   extends AskOptions,
     Pick<MixedVersionProxyOptions, 'local' | 'routingTable' | 'monotonicClock'> {
-  readonly health?: ServerHealth | undefined;
+  readonly health?: ServerBook | undefined;
   readonly logger?: Logger | undefined;
 }
 

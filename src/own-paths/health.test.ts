@@ -4,7 +4,7 @@ import { mixedCluster } from '../../test/support/decision-rows.ts';
 import { testApp, userConnection } from '../../test/support/test-app.ts';
 import type { Explanation } from '../proxy/explain.ts';
 import type { Destination } from '../request/destination.ts';
-import { ServerHealth } from '../servers/server-health.ts';
+import { ServerBook } from '../servers/server-book.ts';
 import type { ProbeOutcome } from '../servers/server-states.ts';
 import { healthEndpoints, serversCheck } from './health.ts';
 import type { RouterStatus } from './status/status-schema.ts';
@@ -109,8 +109,8 @@ const local: Destination = {
 const byPeer = { byPeer: true };
 const byOther = { byPeer: false };
 
-function health(outcomes: Readonly<Record<string, ProbeOutcome | undefined>>): ServerHealth {
-  const known = new ServerHealth({ rise: 1, fall: 1 });
+function health(outcomes: Readonly<Record<string, ProbeOutcome | undefined>>): ServerBook {
+  const known = new ServerBook({ rise: 1, fall: 1 });
   for (const [id, outcome] of Object.entries(outcomes)) {
     known.follow(id);
     if (outcome !== undefined) known.probed(id, outcome);
@@ -156,7 +156,7 @@ test('routers whose local servers are all down do not keep each other ready', as
 });
 
 test('a peer is told at once that the local server has ended, load balancers after several failures', () => {
-  const servers = new ServerHealth({ rise: 1, fall: 3 });
+  const servers = new ServerBook({ rise: 1, fall: 3 });
   for (const id of ['local', 'a']) {
     servers.follow(id);
     servers.probing(id);
@@ -209,7 +209,7 @@ test('status shows the gateway form', async () => {
 });
 
 test('a router that was started with a stored snapshot is not ready before it has tried each server, and verified those that answer', () => {
-  const health = new ServerHealth({ rise: 1, fall: 3 });
+  const health = new ServerBook({ rise: 1, fall: 3 });
   const ready = (byPeer = false) =>
     serversCheck({ local: undefined, health }).check({ byPeer }) === undefined;
   const probe = (id: string, outcome: ProbeOutcome) => {

@@ -4,7 +4,7 @@ import type { MixedVersionProxyOptions } from '../proxy/options.ts';
 import { rerouteMarkHeader } from '../request/headers.ts';
 import type { HandlerEnvironment } from '../request/router.ts';
 import { type Logger, silentLogger } from '../runtime/logger.ts';
-import type { ServerHealth } from '../servers/server-health.ts';
+import type { ServerBook } from '../servers/server-book.ts';
 import { refusedAddressesBrief } from '../snapshot/receiving/refused-addresses.ts';
 import { lacksOwnServer, oldSnapshotWarnings, type RouterStatusOptions } from './status/router-status.ts';
 import type { EmbeddedSyncStatus } from './status/status-sources.ts';
@@ -93,7 +93,7 @@ export function routerHealthChecks(
 }
 
 interface ServersCheckOptions extends Pick<MixedVersionProxyOptions, 'local'> {
-  readonly health: Pick<ServerHealth, 'statusOf' | 'whyNot' | 'reports'>;
+  readonly health: Pick<ServerBook, 'statusOf' | 'whyNot' | 'reports'>;
 }
 
 /**

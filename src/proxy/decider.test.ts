@@ -4,7 +4,7 @@ import { recordingTransport } from '../../test/support/recording-transport.ts';
 import { snapshotOf } from '../../test/support/snapshot-builder.ts';
 import { parseRequestInfo } from '../apimachinery/request-info.ts';
 import { decide } from '../routing/decide.ts';
-import { ServerHealth } from '../servers/server-health.ts';
+import { ServerBook } from '../servers/server-book.ts';
 import { buildRoutingTable } from '../snapshot/routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { createDecider, tableOfKnownServers } from './decider.ts';
@@ -23,7 +23,7 @@ const base = buildRoutingTable(snapshot);
 
 function probedHealth(...ids: readonly string[]) {
   let now = 0;
-  const health = new ServerHealth({ rise: 1, fall: 3, monotonic: () => now });
+  const health = new ServerBook({ rise: 1, fall: 3, monotonic: () => now });
   const probe = (id: string, outcome: 'ready' | 'changed' | 'not-ready') => {
     health.probing(id);
     health.probed(id, outcome);
@@ -48,7 +48,7 @@ function decided(target: string, serverId: string | undefined, table: RoutingTab
   return [decision, reason, ...candidates.map(({ id }) => id)].join(' ');
 }
 
-const tableOf = (table: RoutingTable, health: ServerHealth | undefined) =>
+const tableOf = (table: RoutingTable, health: ServerBook | undefined) =>
   tableOfKnownServers({ routingTable: { current: () => table }, health });
 
 const pods = '/api/v1/pods';

@@ -12,7 +12,7 @@ import {
 } from '../routing/decide.ts';
 import type { Decision, DecisionContext } from '../routing/decision.ts';
 import { goesElsewhere, isWrite, mayTip, preferredMinor } from '../routing/preferred-version.ts';
-import type { ServerHealth } from '../servers/server-health.ts';
+import type { ServerBook } from '../servers/server-book.ts';
 import { isKnownToOthers, isVerified, mayStillServe } from '../servers/server-standing.ts';
 import { buildRoutingTable, notReadIn } from '../snapshot/routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
@@ -194,7 +194,7 @@ export function isLocalServerDown({
 
 const known = new WeakMap<
   RoutingTable,
-  { readonly notKnown: ReturnType<ServerHealth['notKnown']>; readonly table: RoutingTable }
+  { readonly notKnown: ReturnType<ServerBook['notKnown']>; readonly table: RoutingTable }
 >();
 
 /**

@@ -7,7 +7,7 @@ import { snapshotOf } from '../../test/support/snapshot-builder.ts';
 import { testApp, userConnection } from '../../test/support/test-app.ts';
 import { allHeaders } from '../apimachinery/raw-headers.ts';
 import { TransportError, type TransportErrorCode } from '../request/destination.ts';
-import { ServerHealth } from '../servers/server-health.ts';
+import { ServerBook } from '../servers/server-book.ts';
 import { isVerified } from '../servers/server-standing.ts';
 
 const jobs = 'https://router.example/apis/batch/v1/namespaces/default/jobs';
@@ -144,7 +144,7 @@ test('a caller who was not authenticated here travels without the front-proxy ce
 test('a 404 is not believed while a server says that it is not ready, for a minute', async () => {
   let now = 0;
   const snapshot = snapshotOf({ [localId]: ['v1/pods'], b: ['v1/pods'], c: ['v1/pods'] });
-  const health = new ServerHealth({ rise: 1, fall: 1, monotonic: () => now });
+  const health = new ServerBook({ rise: 1, fall: 1, monotonic: () => now });
   for (const id of [localId, 'b', 'c']) {
     health.follow(id);
     health.probing(id);
@@ -179,7 +179,7 @@ test('a 404 is not believed before it is known what a server that was lost a mom
     ['ready', 200, 3],
     ['unreachable', 503, 2],
   ] as const) {
-    const health = new ServerHealth({ rise: 1, fall: 1 });
+    const health = new ServerBook({ rise: 1, fall: 1 });
     for (const id of [localId, 'b', 'c']) {
       health.follow(id);
       health.probing(id);

@@ -189,7 +189,7 @@ export function createDelivery(
       // One slow request says nothing of a server: only what never reached it does. Who is probed has better to say.
       const wasNotReached = !mayHaveBeenProcessed || code === 'ConnectFailed';
       if (wasNotReached && health?.isProbed(destination.id) !== true) load.notReached(destination.id);
-      // No connection counts against it; no response on one only makes it be looked at (`ServerHealth`).
+      // No connection counts against it; no response on one only makes it be looked at (`ServerBook`).
       if (foundNoConnection(error)) health?.connectionLost(destination.id, code === 'ConnectFailed');
       else if (requestInfo.subresource !== 'proxy') health?.notResponded(destination.id);
     }

@@ -4,7 +4,7 @@ import { queryOf } from '../request/inbound.ts';
 import { ownPathSpelling, ownPathsPrefix } from '../request/own-path-target.ts';
 import { decide } from '../routing/decide.ts';
 import type { Decision, DecisionContext, DecisionReason, DecisionStep } from '../routing/decision.ts';
-import type { HealthStatus } from '../servers/server-health.ts';
+import type { HealthStatus } from '../servers/server-book.ts';
 import type { SnapshotApiService } from '../snapshot/format/schema.ts';
 import type { RoutingServer, RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { createDecider, gateIsOff, isLocalServerDown, tableOfKnownServers } from './decider.ts';

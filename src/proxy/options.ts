@@ -9,7 +9,7 @@ import { defaultPreferredVersion } from '../routing/preferred-version.ts';
 import { defaultLogger } from '../runtime/console-logger.ts';
 import type { Logger } from '../runtime/logger.ts';
 import { steadyNow } from '../runtime/time.ts';
-import type { ServerHealth } from '../servers/server-health.ts';
+import type { ServerBook } from '../servers/server-book.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { RetryBudget } from './other-servers.ts';
 import type { RequestGate } from './request-gate.ts';
@@ -82,7 +82,7 @@ export interface MixedVersionProxyOptions {
 /** Parts that a process shares with its router. A program that uses the library has none of it: each has its default. */
 export interface RouterParts {
   /** The health of servers, as far as it is known. Default: only what requests themselves meet. */
-  readonly health?: ServerHealth | undefined;
+  readonly health?: ServerBook | undefined;
   readonly load?: ServerLoad | undefined;
   readonly retryBudget?: RetryBudget | undefined;
   readonly gate?: RequestGate | undefined;

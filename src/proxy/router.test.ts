@@ -7,7 +7,7 @@ import { type ServerOptions, snapshotOf } from '../../test/support/snapshot-buil
 import { frontProxyConnection, receiverHolding, testApp } from '../../test/support/test-app.ts';
 import { type Destination, TransportError } from '../request/destination.ts';
 import { type ConnectionInfo, inboundFromRequest } from '../request/inbound.ts';
-import { ServerHealth } from '../servers/server-health.ts';
+import { ServerBook } from '../servers/server-book.ts';
 import type { ServedSet } from '../snapshot/format/schema.ts';
 import { buildRoutingTable } from '../snapshot/routing-table/build-routing-table.ts';
 import { explainHere } from './explain.ts';
@@ -141,7 +141,7 @@ test('who was waited for until the preferred version has changed is replaced by 
 
 test('a request that has waited for a probe goes where it belongs by then: its server may be another one', async () => {
   const servers = { local: server('1.35'), b: server('1.35'), c: server('1.35') };
-  const health = new ServerHealth({ rise: 1, fall: 1 });
+  const health = new ServerBook({ rise: 1, fall: 1 });
   const probed = (id: string) => {
     health.probing(id);
     health.probed(id, 'ready');

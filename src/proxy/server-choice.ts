@@ -4,7 +4,7 @@ import type { Destination } from '../request/destination.ts';
 import type { OtherVersion } from '../request/inbound.ts';
 import type { VersionChoice } from '../routing/decision.ts';
 import { isOlder } from '../routing/preferred-version.ts';
-import type { ServerHealth } from '../servers/server-health.ts';
+import type { ServerBook } from '../servers/server-book.ts';
 import { type MayBeAsked, mayStillServe } from '../servers/server-standing.ts';
 import type { RoutingServer, RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 
@@ -25,7 +25,7 @@ export interface Choice {
 
 interface ServerChoiceOptions {
   readonly load: Pick<ServerLoad, 'of' | 'isAvoided'>;
-  readonly health?: Pick<ServerHealth, 'mayBeAsked' | 'is'> | undefined;
+  readonly health?: Pick<ServerBook, 'mayBeAsked' | 'is'> | undefined;
   /** In [0, 1). */
   readonly random: () => number;
   readonly local?: Destination | undefined;
@@ -156,7 +156,7 @@ const weight = 0.05;
 const longestCounted = 5_000;
 
 /**
- * Load of each server, and which servers could not be reached lately, as far as no probes tell (`ServerHealth`). Held by ID, so
+ * Load of each server, and which servers could not be reached lately, as far as no probes tell (`ServerBook`). Held by ID, so
  * it outlives the routing table.
  *
  * A request that is refused at once frees its server at once, which looks like capacity: the server would draw more the more it

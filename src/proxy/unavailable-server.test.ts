@@ -11,7 +11,7 @@ import {
 } from '../../test/support/test-app.ts';
 import { TransportError } from '../request/destination.ts';
 import { inboundFromRequest } from '../request/inbound.ts';
-import { ServerHealth } from '../servers/server-health.ts';
+import { ServerBook } from '../servers/server-book.ts';
 import type { ProbeOutcome } from '../servers/server-states.ts';
 import { shuttingDownStatus } from './judge-response.ts';
 import { ServerLoad } from './server-choice.ts';
@@ -85,7 +85,7 @@ test('a server that refuses so, the local one too, is probed at once: it accepts
     [jobs, refusing],
     [pods, shuttingDown],
   ] as const) {
-    const health = new ServerHealth({ rise: 1, fall: 1 });
+    const health = new ServerBook({ rise: 1, fall: 1 });
     for (const { id } of mixedCluster.servers) health.follow(id);
     const doubted: string[] = [];
     health.observe({ doubted: (id) => doubted.push(id) });
@@ -100,7 +100,7 @@ test('a server that refuses so, the local one too, is probed at once: it accepts
 test('a response that is no HTTP casts a doubt on its server, and none where the request only passes through', async () => {
   const cases = { one: [localId], 'one/proxy/': [], 'one:443/proxy/metrics': [] };
   for (const [path, expected] of Object.entries(cases)) {
-    const health = new ServerHealth({ rise: 1, fall: 1 });
+    const health = new ServerBook({ rise: 1, fall: 1 });
     health.follow(localId);
     const doubted: string[] = [];
     health.observe({ doubted: (id) => doubted.push(id) });
@@ -231,7 +231,7 @@ test('a router tells its peer, and nobody else, that its server received nothing
 describe('a write goes to another version once no other router may still send to the preferred one', () => {
   async function startMixed(response: (id: string) => Response) {
     let now = 0;
-    const health = new ServerHealth({ rise: 1, fall: 1, monotonic: () => now });
+    const health = new ServerBook({ rise: 1, fall: 1, monotonic: () => now });
     const serverOf = (version: string, digest: string) => ({
       serves: ['batch/v1/jobs'],
       version,

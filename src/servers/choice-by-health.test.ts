@@ -4,13 +4,13 @@ import { localId, mixedCluster } from '../../test/support/decision-rows.ts';
 import { type RecordingTransport, recordingTransport } from '../../test/support/recording-transport.ts';
 import { type TestAppOptions, testApp, userConnection } from '../../test/support/test-app.ts';
 import { TransportError } from '../request/destination.ts';
-import { ServerHealth } from './server-health.ts';
+import { ServerBook } from './server-book.ts';
 
 const jobs = 'https://router.example/apis/batch/v1/namespaces/default/jobs';
 const pods = 'https://router.example/api/v1/namespaces/default/pods';
 
 function followed() {
-  const health = new ServerHealth({ rise: 1, fall: 1 });
+  const health = new ServerBook({ rise: 1, fall: 1 });
   for (const id of [localId, 'peer-1', 'peer-2', 'peer-3']) {
     health.follow(id);
     health.probed(id, 'ready');

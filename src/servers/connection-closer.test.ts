@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { connectionCloser } from './connection-closer.ts';
-import { ServerHealth } from './server-health.ts';
+import { ServerBook } from './server-book.ts';
 import type { ProbeOutcome } from './server-states.ts';
 
 function closing(...ids: string[]) {
-  const health = new ServerHealth({ rise: 1, fall: 2 });
+  const health = new ServerBook({ rise: 1, fall: 2 });
   const ended: string[] = [];
   health.observe({ changed: connectionCloser(health, (id, how) => ended.push(`${id} ${how}`)) });
   const probe = (id: string, ...outcomes: ProbeOutcome[]) => {

@@ -1,4 +1,4 @@
-import type { HealthChange, ServerHealth, UnhealthyCause } from './server-health.ts';
+import type { HealthChange, ServerBook, UnhealthyCause } from './server-book.ts';
 
 export type ConnectionEnd =
   /** Cut: nothing comes from it any more, and a watch would wait for ever. */
@@ -15,7 +15,7 @@ export type ConnectionEnd =
  * @returns is to be told of each change of status
  */
 export function connectionCloser(
-  health: Pick<ServerHealth, 'statusOf' | 'reports'>,
+  health: Pick<ServerBook, 'statusOf' | 'reports'>,
   end: (id: string, how: ConnectionEnd) => void,
 ): (change: HealthChange) => void {
   const postponed = new Map<string, UnhealthyCause | undefined>();

@@ -4,7 +4,7 @@ import { manualClock, settle } from '../../test/support/manual-clock.ts';
 import type { Destination } from '../request/destination.ts';
 import { confirmedWithin } from '../snapshot/routing-table/version-instants.ts';
 import { HealthMonitor } from './health-monitor.ts';
-import { ServerHealth } from './server-health.ts';
+import { ServerBook } from './server-book.ts';
 import type { ProbeOutcome } from './server-states.ts';
 
 const interval = 5_000;
@@ -25,7 +25,7 @@ function monitored(
   more: Partial<ConstructorParameters<typeof HealthMonitor>[0]> = {},
 ) {
   const clock = manualClock(0, random);
-  const health = new ServerHealth({ rise: 2, fall: 3, monotonic: clock.monotonic });
+  const health = new ServerBook({ rise: 2, fall: 3, monotonic: clock.monotonic });
   const outcomes = new Map<string, ProbeOutcome>();
   const probed: { readonly id: string; readonly origin: string; readonly at: number }[] = [];
   const monitor = new HealthMonitor({
@@ -170,7 +170,7 @@ test('an unchanged server keeps its state in a new snapshot; one at another addr
 
 test('a response that comes after its server was replaced says nothing of the new one', async (context) => {
   const clock = manualClock();
-  const health = new ServerHealth({ rise: 2, fall: 1, monotonic: clock.monotonic });
+  const health = new ServerBook({ rise: 2, fall: 1, monotonic: clock.monotonic });
   const first = Promise.withResolvers<ProbeOutcome>();
   const answers = [first.promise];
   const probe = () => answers.shift() ?? new Promise<ProbeOutcome>(() => {});
@@ -205,7 +205,7 @@ test('nothing is probed after the end', async (context) => {
 
 test('a doubt that comes while the server is being asked is not answered by that: it is asked again soon', async (context) => {
   const clock = manualClock();
-  const health = new ServerHealth({ rise: 2, fall: 3, monotonic: clock.monotonic });
+  const health = new ServerBook({ rise: 2, fall: 3, monotonic: clock.monotonic });
   const asked: { readonly at: number; answer(): void }[] = [];
   const monitor = new HealthMonitor({
     health,

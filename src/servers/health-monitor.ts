@@ -1,12 +1,12 @@
 import type { Destination } from '../request/destination.ts';
 import type { Clock } from '../runtime/time.ts';
 import { confirmedWithin } from '../snapshot/routing-table/version-instants.ts';
-import type { ServerHealth } from './server-health.ts';
+import type { ServerBook } from './server-book.ts';
 import { isInDoubt, isLostLately, mayBeStarting } from './server-standing.ts';
 import type { ProbeOutcome } from './server-states.ts';
 
 interface HealthMonitorOptions {
-  readonly health: ServerHealth;
+  readonly health: ServerBook;
   /** Asks one server. Never rejects; ends when `signal` aborts. */
   readonly probe: (destination: Destination, signal: AbortSignal) => Promise<ProbeOutcome>;
   /** Milliseconds between two probes of a server that is healthy. */

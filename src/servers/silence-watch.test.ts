@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { settle } from '../../test/support/manual-clock.ts';
 import type { Destination } from '../request/destination.ts';
-import { ServerHealth } from './server-health.ts';
+import { ServerBook } from './server-book.ts';
 import { doubtedAfter, SilenceWatch, waitedFor } from './silence-watch.ts';
 
 const destinations: ReadonlyMap<string, Destination> = new Map(
@@ -22,7 +22,7 @@ const silentAfter = doubtedAfter + waitedFor;
 
 /** Two servers that were healthy; `a` is looked at again and again. @param others whether `b` responds to the question */
 function watching(responds: boolean | 'never', others: 'respond' | 'never' = 'respond') {
-  const health = new ServerHealth({ rise: 2, fall: 3 });
+  const health = new ServerBook({ rise: 2, fall: 3 });
   for (const id of ['a', 'b']) {
     health.follow(id);
     health.probed(id, 'ready');

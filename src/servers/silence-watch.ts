@@ -1,5 +1,5 @@
 import type { Destination } from '../request/destination.ts';
-import type { ServerHealth } from './server-health.ts';
+import type { ServerBook } from './server-book.ts';
 
 /** Of the requests of clients that one server was sent. */
 export interface Answers {
@@ -30,7 +30,7 @@ export const doubtedAfter = 6;
 export const waitedFor = 6;
 
 interface SilenceWatchOptions {
-  readonly health: Pick<ServerHealth, 'silent' | 'statusOf'>;
+  readonly health: Pick<ServerBook, 'silent' | 'statusOf'>;
   readonly answersOf: (id: string) => Answers;
   /** Asks one server something that is no work. Never rejects; false: no response came. */
   readonly responds: (destination: Destination, signal: AbortSignal) => Promise<boolean>;

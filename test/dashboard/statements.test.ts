@@ -4,7 +4,7 @@ import { gunzipSync } from 'node:zlib';
 import type { AppParts } from '../../src/app.ts';
 import type { AppOptions } from '../../src/own-app.ts';
 import { RouterHistory } from '../../src/own-paths/history/router-history.ts';
-import { ServerHealth } from '../../src/servers/server-health.ts';
+import { ServerBook } from '../../src/servers/server-book.ts';
 import type { Snapshot } from '../../src/snapshot/format/schema.ts';
 import { buildRoutingTable } from '../../src/snapshot/routing-table/build-routing-table.ts';
 import { type ServerOptions, snapshotOf } from '../support/snapshot-builder.ts';
@@ -26,7 +26,7 @@ interface Shown
 
 /** The page as text: tags become spaces. */
 async function shown({ down = [], path = '', ...options }: Shown): Promise<string> {
-  const health = new ServerHealth({ rise: 1, fall: 1, monotonic: () => 0 });
+  const health = new ServerBook({ rise: 1, fall: 1, monotonic: () => 0 });
   for (const { id } of options.snapshot?.servers ?? []) {
     health.follow(id);
     health.probed(id, down.includes(id) ? 'unreachable' : 'ready');

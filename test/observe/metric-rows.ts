@@ -6,7 +6,7 @@ import { type EmbeddedSyncStatus, kubeApiServerManifest } from '../../src/own-pa
 import { type Destination, TransportError } from '../../src/request/destination.ts';
 import { type InboundRequest, RequestRecord } from '../../src/request/inbound.ts';
 import type { Decision, DecisionReason } from '../../src/routing/decision.ts';
-import type { ServerHealthReport } from '../../src/servers/server-health.ts';
+import type { ServerHealthReport } from '../../src/servers/server-book.ts';
 import type { RefusedAddress } from '../../src/snapshot/receiving/refused-addresses.ts';
 import { buildRoutingTable } from '../../src/snapshot/routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../../src/snapshot/routing-table/routing-table.ts';

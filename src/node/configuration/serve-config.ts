@@ -1,7 +1,7 @@
 import type { AssertionKeySet } from '../../identity/assertion/assertion-keys.ts';
 import type { FoundSetting } from '../../own-paths/status/status-sources.ts';
 import type { IdentityHeaderNames } from '../../request/headers.ts';
-import type { ServerHealthOptions } from '../../servers/server-health.ts';
+import type { ServerBookOptions } from '../../servers/server-book.ts';
 import type { AdvertisedBy } from '../../snapshot/addresses/addresses.ts';
 import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';
 import type { RouterSettings } from './router-settings.ts';
@@ -50,7 +50,7 @@ export type ClusterAccessOptions =
   | { readonly inCluster: true };
 
 /** How the health of the API servers is found out. All but the interval is a constant (docs/reference/limits.md). */
-export interface HealthConfig extends Omit<ServerHealthOptions, 'monotonic'> {
+export interface HealthConfig extends Omit<ServerBookOptions, 'monotonic'> {
   /** Milliseconds between two probes of a healthy server. */
   readonly interval: number;
   /** Milliseconds that one probe may take. */

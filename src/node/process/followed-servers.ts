@@ -8,7 +8,7 @@ import type { Logger } from '../../runtime/logger.ts';
 import { systemClock } from '../../runtime/time.ts';
 import { type ConnectionEnd, connectionCloser } from '../../servers/connection-closer.ts';
 import { HealthMonitor } from '../../servers/health-monitor.ts';
-import { ServerHealth } from '../../servers/server-health.ts';
+import { ServerBook } from '../../servers/server-book.ts';
 import { isVerified } from '../../servers/server-standing.ts';
 import type { ProbeOutcome } from '../../servers/server-states.ts';
 import { type Answers, SilenceWatch } from '../../servers/silence-watch.ts';
@@ -34,7 +34,7 @@ const lookEvery = 250;
 
 export function followServers(options: FollowedServersOptions) {
   const { config, local, answersOf, endConnections, onChanged, logger } = options;
-  const health = new ServerHealth(config);
+  const health = new ServerBook(config);
   /** When a server was asked that said, or showed, that no other process than the known one is ready, by `performance.now`. */
   const confirmedAt = new Map<string, number>();
   /** The same of those that the snapshot had then. */

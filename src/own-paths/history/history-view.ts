@@ -2,7 +2,7 @@ import { compareCountedVersions, compareServerVersions } from '../../apimachiner
 import { serversOf } from '../../routing/decide.ts';
 import type { DecisionReason } from '../../routing/decision.ts';
 import { compareNames } from '../../runtime/compare-names.ts';
-import type { HealthChange } from '../../servers/server-health.ts';
+import type { HealthChange } from '../../servers/server-book.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { keptMinutes, type Minute, type MinuteRing, minuteNumber, type ServerMinute } from './minute-ring.ts';
 import type { PartialUse, ResourceUse } from './partial-use.ts';

@@ -1,7 +1,7 @@
 import { firstHeader } from '../../apimachinery/raw-headers.ts';
 import type { RequestObserver, RequestRecord } from '../../request/inbound.ts';
 import { serversOf } from '../../routing/decide.ts';
-import type { HealthChange, HealthObserver } from '../../servers/server-health.ts';
+import type { HealthChange, HealthObserver } from '../../servers/server-book.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import {
   type HistoryView,

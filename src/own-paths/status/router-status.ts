@@ -9,7 +9,7 @@ import {
 } from '../../routing/preferred-version.ts';
 import { compareNames } from '../../runtime/compare-names.ts';
 import { durationText } from '../../runtime/duration-text.ts';
-import type { ServerHealthReport } from '../../servers/server-health.ts';
+import type { ServerHealthReport } from '../../servers/server-book.ts';
 import type { RefusedPush, SnapshotConcern } from '../../snapshot/receiving/receiver.ts';
 import { isOld, type RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { comparePreference } from '../../snapshot/routing-table/served-by.ts';

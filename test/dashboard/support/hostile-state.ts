@@ -3,7 +3,7 @@ import { explanationText } from '../../../src/dashboard/wording/explanation-text
 import type { HistoryView } from '../../../src/own-paths/history/history-view.ts';
 import type { RouterStatus } from '../../../src/own-paths/status/status-schema.ts';
 import type { Explanation } from '../../../src/proxy/explain.ts';
-import type { HealthStatus } from '../../../src/servers/server-health.ts';
+import type { HealthStatus } from '../../../src/servers/server-book.ts';
 import type { SnapshotServer } from '../../../src/snapshot/format/schema.ts';
 import { listedServer, statusView } from '../../support/status-view.ts';
 

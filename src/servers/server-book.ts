@@ -10,7 +10,7 @@ import {
   type ServerRecord,
 } from './server-states.ts';
 
-export interface ServerHealthOptions extends HealthThresholds {
+export interface ServerBookOptions extends HealthThresholds {
   readonly monotonic?: () => number;
   /** Milliseconds since the epoch, for `look`. Default `Date.now`. */
   readonly wall?: () => number;
@@ -67,7 +67,7 @@ interface Waiter {
 }
 
 /** The records of all API servers: the only place in which they are exchanged for newer ones. */
-export class ServerHealth {
+export class ServerBook {
   readonly #records = new Map<string, ServerRecord>();
   readonly #observers = new Set<HealthObserver>();
   readonly #waiters = new Set<Waiter>();
@@ -77,10 +77,10 @@ export class ServerHealth {
   /** As `notKnown` gave it last; `undefined`: it is to be worked out. */
   #notKnown: ReadonlyMap<string, MissingKnowledge> | undefined = new Map();
   #lookedAt: { readonly now: number; readonly date: number } | undefined;
-  readonly #options: ServerHealthOptions;
+  readonly #options: ServerBookOptions;
   readonly #monotonic: () => number;
 
-  constructor(options: ServerHealthOptions) {
+  constructor(options: ServerBookOptions) {
     this.#options = options;
     this.#monotonic = options.monotonic ?? (() => performance.now());
   }

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type HealthChange, ServerHealth } from './server-health.ts';
+import { type HealthChange, ServerBook } from './server-book.ts';
 import { isVerified } from './server-standing.ts';
 
 function followed(...ids: string[]) {
   let now = 1_000;
-  const health = new ServerHealth({ rise: 2, fall: 3, monotonic: () => now });
+  const health = new ServerBook({ rise: 2, fall: 3, monotonic: () => now });
   for (const id of ids) health.follow(id);
   const changes: HealthChange[] = [];
   const doubts: string[] = [];
@@ -175,7 +175,7 @@ test('a server that is followed anew is unknown again', () => {
 
 test('what is stored of a server holds once a probe has verified it, and a server that cannot be reached has been tried', () => {
   let now = 0;
-  const health = new ServerHealth({ rise: 1, fall: 3, monotonic: () => now });
+  const health = new ServerBook({ rise: 1, fall: 3, monotonic: () => now });
   const missing = (id: string) => health.report(id)?.missing;
   for (const id of ['same', 'upgraded', 'gone']) {
     health.follow(id, true);
@@ -207,7 +207,7 @@ test('what is stored of a server holds once a probe has verified it, and a serve
 test('a process that stood still knows nothing before it has asked again, by either clock', () => {
   let now = 0;
   let date = Date.UTC(2026, 0, 31);
-  const health = new ServerHealth({ rise: 1, fall: 3, monotonic: () => now, wall: () => date });
+  const health = new ServerBook({ rise: 1, fall: 3, monotonic: () => now, wall: () => date });
   const doubted: string[] = [];
   const stood: number[] = [];
   health.observe({ doubted: (id) => doubted.push(id), stoodStill: (each) => stood.push(each) });
