@@ -222,6 +222,6 @@ test('a router that was started with a stored snapshot is not ready before it ha
   assert.equal(ready(), false);
   probe('c', 'unreachable');
   assert.equal(ready(), false, 'b is not what the snapshot says');
-  health.read('b');
+  health.apply('b', { kind: 'read' });
   assert.equal(ready(), true);
 });

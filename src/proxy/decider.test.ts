@@ -5,11 +5,11 @@ import { snapshotOf } from '../../test/support/snapshot-builder.ts';
 import { parseRequestInfo } from '../apimachinery/request-info.ts';
 import { decide } from '../routing/decide.ts';
 import { ServerBook } from '../servers/server-book.ts';
+import { isAsTheSnapshotSays } from '../servers/server-word.ts';
 import { buildRoutingTable } from '../snapshot/routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { createDecider, tableOfKnownServers } from './decider.ts';
 import { resolveOptions } from './options.ts';
-import { isAsTheSnapshotSays } from './probe.ts';
 import { peerDestination } from './server-choice.ts';
 
 const servers = {
@@ -92,7 +92,7 @@ describe('a server that was lost', () => {
     assert.equal(tableOf(base, health), base);
     lose('c');
     probe('c', 'changed');
-    health.read('c');
+    health.apply('c', { kind: 'read' });
     assert.equal(tableOf(base, health), base);
   });
 
@@ -208,9 +208,9 @@ test('while a server is not read that others may know in its new version, what d
   pass(3_000);
   probe('a', 'changed');
   assert.deepEqual(waits(), [true, true], 'of two that were upgraded no one alone is the majority');
-  health.read('a');
+  health.apply('a', { kind: 'read' });
   table = clusterOf('1.36', '1.35', '1.35');
-  health.read('b');
+  health.apply('b', { kind: 'read' });
   assert.deepEqual(waits(), [false, false]);
 });
 

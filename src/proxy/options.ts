@@ -9,18 +9,12 @@ import { defaultPreferredVersion } from '../routing/preferred-version.ts';
 import { defaultLogger } from '../runtime/console-logger.ts';
 import type { Logger } from '../runtime/logger.ts';
 import { steadyNow } from '../runtime/time.ts';
+import type { UnconfirmedServers } from '../servers/confirmations.ts';
 import type { ServerBook } from '../servers/server-book.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { RetryBudget } from './other-servers.ts';
 import type { RequestGate } from './request-gate.ts';
 import { ServerLoad } from './server-choice.ts';
-
-export interface UnconfirmedServers {
-  /** By ID: they have once said that they are as known, and not for so many milliseconds now. */
-  readonly silent: ReadonlySet<string>;
-  /** Those of them that may have been made others meanwhile without this router's being told. */
-  readonly mayDiffer: ReadonlySet<string>;
-}
 
 export interface RoutingTableSource {
   /** The table in force, or `undefined` while there has been no snapshot. */

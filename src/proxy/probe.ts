@@ -1,8 +1,7 @@
 import * as v from 'valibot';
 import { parseRequestInfo } from '../apimachinery/request-info.ts';
-import { emulatedVersion, minorVersion } from '../apimachinery/server-version.ts';
+import { emulatedVersion } from '../apimachinery/server-version.ts';
 import { ownGroups, servedSetFromDiscovery } from '../discovery/forms/aggregated.ts';
-import { parseDiscoveryPath } from '../discovery/forms/discovery-path.ts';
 import { DiscoveryDocumentError } from '../discovery/forms/parse-document.ts';
 import { discoveryDepth, ownDiscoveryAccept, parseOpenApiV3Index } from '../discovery/own-documents.ts';
 import { type Destination, foundNoConnection, TransportError } from '../request/destination.ts';
@@ -15,8 +14,8 @@ import { parseLargeJson } from '../runtime/large-json.ts';
 import { FailureLog, type Logger } from '../runtime/logger.ts';
 import { createLimiter, createTimeSlice } from '../runtime/time.ts';
 import type { ProbeOutcome } from '../servers/server-states.ts';
-import type { APIGroupDiscovery, ServedSet } from '../snapshot/format/schema.ts';
-import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
+import type { ServerWord } from '../servers/server-word.ts';
+import type { APIGroupDiscovery } from '../snapshot/format/schema.ts';
 import { buildOutboundRequest, type OutboundOptions } from './outbound.ts';
 
 export interface ProbeOptions extends OutboundOptions {
@@ -26,8 +25,6 @@ export interface ProbeOptions extends OutboundOptions {
    * once it is that server's turn.
    */
   readonly timeout: number;
-  /** The probe could not connect, and neither could a request. @param isRefused nothing listens there */
-  readonly onNotConnected: (id: string, isRefused: boolean) => void;
   /** Whether what is said of a server may no longer hold: then it is asked what it is and serves. */
   readonly isToBeVerified: (id: string) => boolean;
   readonly isAsSaid: (id: string, word: ServerWord) => boolean;
@@ -154,9 +151,10 @@ export function createProbe(options: ProbeOptions): {
               : { code, error: message };
           const fields = { destination: id, kind, ...reason };
           failures.warn(`${id}: ${reason.code}`, fields, 'A health check could not reach a server');
-          if (foundNoConnection(error)) options.onNotConnected(id, code === 'ConnectFailed');
         }
-        return 'unreachable';
+        // Neither could a request connect, then.
+        if (!foundNoConnection(error)) return 'unreachable';
+        return error.code === 'ConnectFailed' ? 'refused' : 'not-connected';
       }
       // An internal error of the router is not evidence against the server.
       logger.error({ err: error, destination: destination.id }, 'A server could not be probed');
@@ -220,62 +218,6 @@ async function openApiIn(response: Answer): Promise<ServerWord['openApi']> {
     if (error instanceof DiscoveryDocumentError) return undefined;
     throw error;
   }
-}
-
-export interface ServerWord {
-  /** `gitVersion`. Left out: it does not say. */
-  readonly version: string | undefined;
-  /** The minor version that it behaves like, where it is another one than its own. */
-  readonly emulates?: string | undefined;
-  /** From its own discovery. Left out: it does not say, or not in aggregated form (before 1.26). */
-  readonly served: Pick<ServedSet, 'storageVersions'> | undefined;
-  /** Its OpenAPI v3 index, as `ServedSet.openapiV3`. Left out: it does not say. */
-  readonly openApi?: ServedSet['openapiV3'];
-}
-
-/**
- * True if a snapshot says of a server the same as the server itself: its minor version, the one that it emulates, every
- * resource that it serves, and the hashes of its OpenAPI documents, which other flags change, too. Custom resources and those
- * of extension API servers are every server's, and come and go. A server that the snapshot does not have, and what a server
- * does not say, contradicts nothing. Pure.
- */
-export function isAsTheSnapshotSays(
-  id: string,
-  { version, emulates, served, openApi = {} }: ServerWord,
-  table: RoutingTable | undefined,
-): boolean {
-  const server = table?.snapshot.servers.find((listed) => listed.id === id);
-  if (table === undefined || server === undefined) return true;
-  const [minor, minorSaid] = [minorVersion(version), minorVersion(server.version)];
-  const areKnown = minor !== undefined && minorSaid !== undefined;
-  if (areKnown && (minor !== minorSaid || emulates !== server.emulates)) return false;
-  const set = table.snapshot.servedSets[server.serves];
-  const isSharedVersion = (group: string, each: string): boolean =>
-    table.isCustomResource(group, each) || table.extension(group, each) !== undefined;
-  const indexSaid = new Map(Object.entries(set?.openapiV3 ?? {}));
-  const isOtherwise = Object.entries(openApi).some(([path, url]) => {
-    const document = parseDiscoveryPath(`/${path}`);
-    if (document?.kind !== 'resources' || isSharedVersion(document.group, document.version)) return false;
-    const [hash, hashSaid] = [hashIn(url), hashIn(indexSaid.get(path))];
-    return hash !== undefined && hashSaid !== undefined && hash !== hashSaid;
-  });
-  if (isOtherwise) return false;
-  if (served === undefined) return true;
-  const said = new Map(Object.entries(set?.storageVersions ?? {}));
-  const isShared = (name: string, each: string) =>
-    isSharedVersion(name.slice(0, name.lastIndexOf('.')), each);
-  const serves = new Map(Object.entries(served.storageVersions));
-  const isServed = [...said].every(([name, versions]) =>
-    versions.every((each) => serves.get(name)?.includes(each) === true),
-  );
-  const isSaid = [...serves].every(([name, versions]) =>
-    versions.every((each) => said.get(name)?.includes(each) === true || isShared(name, each)),
-  );
-  return isServed && isSaid;
-}
-
-function hashIn(url: string | undefined): string | undefined {
-  return /[?&]hash=(\w+)/.exec(url ?? '')?.[1];
 }
 
 /**

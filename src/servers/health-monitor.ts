@@ -1,6 +1,7 @@
 import type { Destination } from '../request/destination.ts';
 import type { Clock } from '../runtime/time.ts';
 import { confirmedWithin } from '../snapshot/routing-table/version-instants.ts';
+import { provenAt } from './confirmations.ts';
 import type { ServerBook } from './server-book.ts';
 import { isInDoubt, isLostLately, mayBeStarting } from './server-standing.ts';
 import type { ProbeOutcome } from './server-states.ts';
@@ -52,13 +53,15 @@ export class HealthMonitor {
    */
   follow(destinations: readonly Destination[], isStored: (id: string) => boolean = () => false): void {
     const wanted = new Map(destinations.map((destination) => [destination.id, destination]));
+    const { records } = this.#options.health;
+    const proven = new Map(destinations.map(({ id, origin }) => [id, provenAt(records, id, origin)]));
     for (const [id, { destination }] of this.#followed) {
       const next = wanted.get(id);
       if (next !== undefined && isSameServer(next, destination)) wanted.delete(id);
       else this.#unfollow(id);
     }
     for (const [id, destination] of wanted) {
-      this.#options.health.follow(id, isStored(id));
+      this.#options.health.follow(id, isStored(id), { destination, provenAt: proven.get(id) });
       const followed = { destination, ending: new AbortController(), pause: new AbortController() };
       this.#followed.set(id, followed);
       void this.#watch(followed);

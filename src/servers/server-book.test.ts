@@ -120,7 +120,7 @@ test('a lost server is put aside until a probe clears it, and who waits for that
 test('what is not known ends by itself where nobody learns more', () => {
   const { health, pass } = followed('a');
   health.probing('a');
-  health.changedHands('a');
+  health.apply('a', { kind: 'lease changed' });
   assert.deepEqual([...health.notKnown()], [['a', 'served-set']]);
   pass(59_999);
   assert.equal(health.notKnown().size, 1);
@@ -195,7 +195,7 @@ test('what is stored of a server holds once a probe has verified it, and a serve
   assert.deepEqual([missing('same'), missing('gone')], [undefined, undefined]);
   assert.equal(health.mayBeAsked('gone'), 'not', 'it may come up as another version');
   assert.equal(health.areToBeTried(), false);
-  health.read('upgraded');
+  health.apply('upgraded', { kind: 'read' });
   assert.equal(missing('upgraded'), undefined);
   health.follow('unread', true);
   health.probing('unread');

@@ -92,13 +92,36 @@ export class ServerBook {
     };
   }
 
+  get records(): ReadonlyMap<string, ServerRecord> {
+    this.#endStates();
+    return this.#records;
+  }
+
   /** @param isStored what is known of it is of an earlier run: nothing holds before a probe has verified it */
-  follow(id: string, isStored = false): void {
-    this.#exchange(id, undefined, newRecord(id, this.#monotonic(), isStored));
+  follow(id: string, isStored = false, known: Pick<ServerRecord, 'destination' | 'provenAt'> = {}): void {
+    this.#exchange(id, undefined, newRecord(id, this.#monotonic(), isStored, known));
   }
 
   unfollow(id: string): void {
     this.#exchange(id, this.#records.get(id), undefined);
+  }
+
+  /**
+   * The way of every event into the records.
+   * @returns the record afterwards; `undefined` for a server that is not followed
+   */
+  apply(id: string, event: ServerEvent): ServerRecord | undefined {
+    this.#endStates();
+    const before = this.#records.get(id);
+    if (before === undefined) return undefined;
+    const after = next(before, event, this.#monotonic(), this.#options);
+    if (after !== before) this.#exchange(id, before, after);
+    if (after.state !== before.state && !hasLoss(before) && isLoss(event) && hasLoss(after)) {
+      for (const observer of this.#observers) observer.lost?.(id);
+    }
+    if (givesReasonToAsk(event, before, after))
+      for (const observer of this.#observers) observer.doubted?.(id);
+    return after;
   }
 
   /**
@@ -115,7 +138,7 @@ export class ServerBook {
     const stood = last === undefined ? 0 : Math.max(now - last.now, date - last.date);
     if (stood < standStill) return;
     for (const observer of this.#observers) observer.stoodStill?.(stood);
-    for (const id of this.#records.keys()) this.readAsAnother(id);
+    for (const id of this.#records.keys()) this.apply(id, { kind: 'stood still' });
   }
 
   /** True if a probe of a server has to end before anything is decided by what is known of it. */
@@ -126,12 +149,12 @@ export class ServerBook {
   }
 
   probing(id: string): void {
-    this.#apply(id, { kind: 'asked' });
+    this.apply(id, { kind: 'asked' });
   }
 
   probed(id: string, outcome: ProbeOutcome): void {
     const askedAt = this.#records.get(id)?.askedAt ?? this.#monotonic();
-    this.#apply(id, { kind: 'answered', askedAt, outcome });
+    this.apply(id, { kind: 'answered', askedAt, outcome });
   }
 
   /**
@@ -140,11 +163,7 @@ export class ServerBook {
    * @param isRefused nothing takes connections there
    */
   connectionLost(id: string, isRefused = false): void {
-    const before = this.#records.get(id);
-    const after = this.#apply(id, { kind: 'connection lost', isRefused });
-    const isNew = before && after && !hasLoss(before) && hasLoss(after);
-    if (isNew) for (const observer of this.#observers) observer.lost?.(id);
-    this.#doubt(id);
+    this.apply(id, { kind: 'connection lost', isRefused });
   }
 
   /**
@@ -152,8 +171,7 @@ export class ServerBook {
    * the next probe come at once.
    */
   notResponded(id: string): void {
-    this.#apply(id, { kind: 'no response' });
-    this.#doubt(id);
+    this.apply(id, { kind: 'no response' });
   }
 
   /** The server hangs, by all that it has not responded to; the last server that is left is used all the same. */
@@ -161,31 +179,12 @@ export class ServerBook {
     const isLast = [...this.#records.values()].every(
       (other) => other.id === id || this.#statusOf(other) === 'unhealthy',
     );
-    if (!isLast) this.#apply(id, { kind: 'silent' });
+    if (!isLast) this.apply(id, { kind: 'silent' });
   }
 
   /** The server says GOAWAY, as it does when it ends, and now and then otherwise (`--goaway-chance`). */
   goneAway(id: string): void {
-    if (!this.isProbed(id)) return;
-    this.#apply(id, { kind: 'GOAWAY' });
-    this.#doubt(id);
-  }
-
-  /** Another process runs it than the one that the snapshot speaks of: it gets nothing before it has been verified. */
-  changedHands(id: string): void {
-    if (!this.isProbed(id)) return;
-    this.#apply(id, { kind: 'lease changed' });
-    this.#doubt(id);
-  }
-
-  /** Another version was read than the one that it was verified to be: who was asked and who was read may be two processes. */
-  readAsAnother(id: string): void {
-    this.#apply(id, { kind: 'outdated' });
-    this.#doubt(id);
-  }
-
-  read(id: string): void {
-    this.#apply(id, { kind: 'read' });
+    this.apply(id, { kind: 'GOAWAY' });
   }
 
   mayBeAsked(id: string): MayBeAsked {
@@ -294,16 +293,6 @@ export class ServerBook {
     }
   }
 
-  /** @returns the record afterwards; `undefined` for a server that is not followed */
-  #apply(id: string, event: ServerEvent): ServerRecord | undefined {
-    this.#endStates();
-    const before = this.#records.get(id);
-    if (before === undefined) return undefined;
-    const after = next(before, event, this.#monotonic(), this.#options);
-    if (after !== before) this.#exchange(id, before, after);
-    return after;
-  }
-
   #exchange(id: string, before: ServerRecord | undefined, after: ServerRecord | undefined): void {
     if (after === undefined) this.#records.delete(id);
     else this.#records.set(id, after);
@@ -340,11 +329,6 @@ export class ServerBook {
         return hasShownReadiness ? 'healthy' : 'unknown';
     }
   }
-
-  #doubt(id: string): void {
-    if (!this.#records.has(id)) return;
-    for (const observer of this.#observers) observer.doubted?.(id);
-  }
 }
 
 function causeOf({ state }: ServerRecord, status: HealthStatus): UnhealthyCause | undefined {
@@ -357,4 +341,25 @@ function causeOf({ state }: ServerRecord, status: HealthStatus): UnhealthyCause 
 
 function hasLoss({ state }: ServerRecord): boolean {
   return lossOf(presentOf(state)) !== undefined;
+}
+
+function isLoss(event: ServerEvent): boolean {
+  if (event.kind === 'connection lost') return true;
+  return event.kind === 'answered' && (event.outcome === 'refused' || event.outcome === 'not-connected');
+}
+
+/** True if the server is to be asked at once. A probe that has ended is no reason for another one. */
+function givesReasonToAsk(event: ServerEvent, before: ServerRecord, after: ServerRecord): boolean {
+  switch (event.kind) {
+    case 'connection lost':
+    case 'no response':
+      return true;
+    case 'GOAWAY':
+      return after.askedAt !== undefined;
+    case 'stood still':
+    case 'told':
+      return after.state !== before.state;
+    default:
+      return false;
+  }
 }

@@ -297,7 +297,7 @@ test('a server that is not probed is lost for nobody: who could say that it is b
 });
 
 /** A step of the exhaustive test; instants are a second apart. */
-type Step = ServerEvent['kind'] | ProbeOutcome | 'late ready' | 'refused' | 'a minute';
+type Step = Exclude<ServerEvent['kind'], 'told' | 'said'> | ProbeOutcome | 'late ready' | 'a minute';
 
 /** A second passes, then the step happens. */
 function afterStep(record: ServerRecord, step: Step, time: number): ServerRecord {
@@ -308,11 +308,12 @@ function afterStep(record: ServerRecord, step: Step, time: number): ServerRecord
     case 'refusing':
     case 'not-ready':
     case 'unreachable':
+    case 'not-connected':
       return probed(record, step, time);
     case 'late ready':
       return happens(record, { kind: 'answered', askedAt: time - 1_500, outcome: 'ready' }, time);
     case 'refused':
-      return lost(record, time, true);
+      return probed(record, step, time);
     case 'connection lost':
       return lost(record, time);
     case 'answered':
@@ -326,7 +327,7 @@ function afterStep(record: ServerRecord, step: Step, time: number): ServerRecord
 const allSteps: readonly Step[] = [
   ...(['ready', 'changed', 'alive', 'refusing', 'not-ready', 'unreachable', 'late ready'] as const),
   ...(['refused', 'connection lost', 'no response', 'GOAWAY', 'silent', 'lease changed', 'read'] as const),
-  ...(['outdated', 'departed', 'returned', 'a minute'] as const),
+  ...(['stood still', 'departed', 'returned', 'a minute'] as const),
 ];
 const commonSteps: readonly Step[] = ['ready', 'changed', 'not-ready', 'late ready', 'refused'];
 

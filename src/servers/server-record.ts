@@ -11,10 +11,18 @@ import {
 } from './server-states.ts';
 import { type Finding, nextState, outdated, type Turn } from './state-transitions.ts';
 
-/** @param isOutdated true: what is known of the server is of an earlier run, and holds once a probe has verified it */
-export function newRecord(id: string, now: Instant, isOutdated = false): ServerRecord {
+/**
+ * @param isOutdated true: what is known of the server is of an earlier run, and holds once a probe has verified it
+ * @param known `provenAt` of the server that had the address before: a server may come back under another ID
+ */
+export function newRecord(
+  id: string,
+  now: Instant,
+  isOutdated = false,
+  known: Pick<ServerRecord, 'destination' | 'provenAt'> = {},
+): ServerRecord {
   const state = isOutdated ? outdated(undefined, now) : neverAsked(now);
-  return { id, state, isVerified: false, hasShownReadiness: false };
+  return { id, state, isVerified: false, hasShownReadiness: false, ...known };
 }
 
 /**
@@ -28,6 +36,61 @@ export function next(
   thresholds: HealthThresholds,
 ): ServerRecord {
   if (event.kind === 'asked') return { ...record, askedAt: now };
+  if (event.kind === 'said') return event.word === record.word ? record : { ...record, word: event.word };
+  if (event.kind === 'told') return afterTold(record, event, now, thresholds);
+  if (event.kind === 'answered' && (event.outcome === 'refused' || event.outcome === 'not-connected')) {
+    const isRefused = event.outcome === 'refused';
+    return afterEvent(
+      next(record, { kind: 'connection lost', isRefused }, now, thresholds),
+      event,
+      now,
+      thresholds,
+    );
+  }
+  return afterEvent(record, event, now, thresholds);
+}
+
+/** A snapshot's word is one event, or several. */
+function afterTold(
+  record: ServerRecord,
+  event: Told,
+  now: Instant,
+  thresholds: HealthThresholds,
+): ServerRecord {
+  const known = { ...record, told: event.told, word: event.agrees ? undefined : record.word };
+  return newsIn(record, event).reduce<ServerRecord>(
+    (each, kind) => next(each, { kind }, now, thresholds),
+    known,
+  );
+}
+
+type Told = Extract<ServerEvent, { kind: 'told' }>;
+type News = 'departed' | 'returned' | 'lease changed' | 'read' | 'outdated';
+
+function newsIn({ state, told: before, word, isVerified }: ServerRecord, { told, agrees }: Told): News[] {
+  const isResolved = word !== undefined && agrees;
+  if (told === undefined) return isResolved ? ['read'] : [];
+  const { unread = false, version, emulates, departedAt } = told;
+  const news: News[] = [];
+  if (departedAt !== undefined && state.kind !== 'departed') news.push('departed');
+  if (departedAt === undefined && state.kind === 'departed') news.push('returned');
+  if (unread && before?.unread !== true) news.push('lease changed');
+  // The word of a server on itself goes first, where this router may ask the server.
+  if (word !== undefined) return isResolved ? [...news, 'read'] : news;
+  if (unread || before === undefined) return news;
+  // Who was asked and who was read may be two processes.
+  const isOfAnotherVersion = version !== before.version || emulates !== before.emulates;
+  if (isOfAnotherVersion && isVerified) news.push('outdated');
+  else if (before.unread === true) news.push('read');
+  return news;
+}
+
+function afterEvent(
+  record: ServerRecord,
+  event: ServerEvent,
+  now: Instant,
+  thresholds: HealthThresholds,
+): ServerRecord {
   // Nobody could say of a server that is not probed that it is back.
   const isHeld =
     event.kind === 'connection lost' || event.kind === 'GOAWAY' || event.kind === 'lease changed';
@@ -65,7 +128,7 @@ function findingOf(record: ServerRecord, { askedAt, outcome }: Answered, now: In
   const state = presentOf(record.state);
   const loss = lossOf(state);
   // A probe that could not connect is itself the newest loss.
-  if (outcome === 'unreachable') return outcome;
+  if (outcome === 'unreachable' || outcome === 'refused' || outcome === 'not-connected') return 'unreachable';
   if (loss !== undefined && askedAt < loss.at) return 'stale';
   if (outcome === 'not-ready') return outcome;
   if (state.kind === 'suspect' && state.doubtedAt !== undefined && askedAt < state.doubtedAt) return 'stale';
@@ -101,12 +164,17 @@ function withEvidence(
       const hasShownReadiness = record.hasShownReadiness || outcome === 'ready' || outcome === 'changed';
       const isSame = finding === 'stale' || finding === 'alive';
       const isVerified = isSame ? record.isVerified : finding === 'ready';
-      return { ...record, answer: { askedAt, outcome }, hasShownReadiness, isVerified };
+      const known = { ...record, answer: { askedAt, outcome }, hasShownReadiness, isVerified };
+      if (outcome === 'changed' || isSilent(known)) return known;
+      // Of a server that the snapshot does not have it is not said what it is.
+      return { ...known, confirmedAt: askedAt, ...(record.told === undefined ? {} : { provenAt: askedAt }) };
     }
     case 'connection lost':
       return { ...record, isVerified: false, ...(event.isRefused ? { silentAt: undefined } : {}) };
     case 'silent':
       return isDown(presentOf(record.state)) ? record : { ...record, silentAt: now };
+    case 'stood still':
+      return { ...record, isVerified: false, confirmedAt: undefined, provenAt: undefined };
     case 'GOAWAY':
     case 'lease changed':
     case 'outdated':
@@ -129,4 +197,9 @@ function isToBeRead(state: PresentState): boolean {
 
 function isDown({ kind }: PresentState): boolean {
   return kind === 'unready' || kind === 'unreachable';
+}
+
+/** True if the last probe had no response at all, not even a refused connection. */
+export function isSilent({ answer }: ServerRecord): boolean {
+  return answer?.outcome === 'unreachable' || answer?.outcome === 'not-connected';
 }

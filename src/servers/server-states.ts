@@ -1,3 +1,7 @@
+import type { Destination } from '../request/destination.ts';
+import type { SnapshotServer } from '../snapshot/format/schema.ts';
+import type { ServerWord } from './server-word.ts';
+
 /** All instants are milliseconds of a clock that only rises. */
 export type Instant = number;
 
@@ -122,13 +126,27 @@ export type ProbeOutcome =
   | 'refusing'
   /** 5xx: the server runs and asks not to be used, as kube-apiserver does while it starts and shuts down. */
   | 'not-ready'
-  /** No response: refused, TLS failure, reset, or none in time. */
+  /** Nothing takes connections there. */
+  | 'refused'
+  /** No connection in time, or a TLS failure. */
+  | 'not-connected'
+  /** No response on a connection: reset, or none in time. */
   | 'unreachable';
 
 /** Everything that this process knows of one API server. Immutable; `next` makes the next one. */
 export interface ServerRecord {
   readonly id: string;
   readonly state: ServerState;
+  /** Where the server is reached. */
+  readonly destination?: Destination | undefined;
+  /** What the snapshot in use says of the server. Left out: the snapshot does not have the server. */
+  readonly told?: SnapshotServer | undefined;
+  /** What the server says of itself, while that is not what the snapshot says. */
+  readonly word?: ServerWord | undefined;
+  /** The beginning of the last probe that found no other process ready than the known one, or nothing that takes connections. */
+  readonly confirmedAt?: Instant | undefined;
+  /** The same of the last such probe while the snapshot had the server. */
+  readonly provenAt?: Instant | undefined;
   /** The beginning of the last probe. Left out: the server is not probed, so nobody could say that it is back. */
   readonly askedAt?: Instant | undefined;
   /** The last probe that has ended. */
@@ -159,8 +177,14 @@ export type ServerEvent =
   | { readonly kind: 'read' }
   /** What is known of the server is from before this process could know. */
   | { readonly kind: 'outdated' }
+  /** This process stood still: whatever was confirmed is of long ago. */
+  | { readonly kind: 'stood still' }
   | { readonly kind: 'departed' }
   | { readonly kind: 'returned' }
+  /** A snapshot. @param agrees the snapshot says what the server has said of itself otherwise before */
+  | { readonly kind: 'told'; readonly told: SnapshotServer | undefined; readonly agrees: boolean }
+  /** The server has said what it is. @param word left out: as the snapshot says */
+  | { readonly kind: 'said'; readonly word: ServerWord | undefined }
   /** Time has passed: `endsAt` is reached. */
   | { readonly kind: 'time' };
 

@@ -227,6 +227,7 @@ function afterNews(state: PresentState, { event, now, thresholds }: Turn): Prese
     case 'lease changed':
       return leaseChanged(loss, now);
     case 'outdated':
+    case 'stood still':
       return outdated(loss, now);
     case 'silent':
       return isAsked(state) ? down('unreachable', now, now) : state;

@@ -84,6 +84,9 @@ async function askedServers(
   const begun = performance.now();
   let passed = 0;
   const clock = context.mock.method(performance, 'now', () => begun + passed);
+  const date = Date.now();
+  // However busy the machine is, this process does not stand still.
+  const wall = context.mock.method(Date, 'now', () => date + passed);
   const servers = Object.keys(behaves).map((id, index): [string, ServerOptions] => [
     id,
     { serves: ['v1/pods'], version: `v1.${35 + index}.0`, ...more[id] },
@@ -122,6 +125,7 @@ async function askedServers(
     followed.stop();
     context.mock.timers.reset();
     clock.mock.restore();
+    wall.mock.restore();
   };
   const asked = () => new Set(transport.sent.map(({ destination: { id, origin } }) => `${id} at ${origin}`));
   const seen = () => changes;
@@ -165,13 +169,13 @@ test('a silent server that whoever reads the cluster cannot reach either is not 
 
 test('a server that comes back under another ID was confirmed last by the one at its address, and no other by it', async (context) => {
   const { followed, originOf, stop } = await askedServers(context, { a: 'responds' });
-  stop();
   const origin = originOf('a');
   assert.ok(origin);
   assert.ok(followed.serverConfirmedAt('a', undefined) !== undefined);
   assert.equal(followed.serverConfirmedAt('new', origin), followed.serverConfirmedAt('a', undefined));
   assert.equal(followed.serverConfirmedAt('new', 'https://10.9.9.9:6443'), undefined);
   assert.equal(followed.serverConfirmedAt('new', undefined), undefined);
+  stop();
 });
 
 const departedAt = '2026-11-29T12:00:00Z';
@@ -193,9 +197,9 @@ test('a server that has departed and is silent is waited for by nobody', async (
     { a: 'responds', b: 'is silent' },
     { b: { departedAt } },
   );
-  stop();
   assert.ok(followed.confirmedAt() !== undefined);
   assert.equal(followed.health.areToBeTried(), false);
+  stop();
 });
 
 test('where another server has taken its address nobody asks for the one that has departed', async (context) => {
@@ -211,8 +215,8 @@ test('where another server has taken its address nobody asks for the one that ha
 
 test('what the first snapshot of a process says of a server holds once a probe has verified it', async (context) => {
   const { isTried, followed, stop } = await askedServers(context, { a: 'responds' });
-  stop();
   assert.deepEqual([isTried, followed.health.areToBeTried()], [false, false]);
+  stop();
 });
 
 test('a server that falls silent is told of, for as long as the snapshot may not know better; who is cut off from all is told of all', async (context) => {

@@ -1,0 +1,78 @@
+import { isSilent } from './server-record.ts';
+import type { ServerRecord } from './server-states.ts';
+
+export interface UnconfirmedServers {
+  /** By ID: they have once said that they are as known, and not for so many milliseconds now. */
+  readonly silent: ReadonlySet<string>;
+  /** Those of them that may have been made others meanwhile without this router's being told. */
+  readonly mayDiffer: ReadonlySet<string>;
+}
+
+/** Milliseconds after which the snapshot's word on a silent server is enough. */
+const toldWithin = 60_000;
+
+/**
+ * True of a silent server of which nobody says more: it has departed, or who reads the cluster cannot reach it either, and no
+ * other process holds its Lease.
+ */
+function isOutOfReach(record: ServerRecord): boolean {
+  const { told, state } = record;
+  if (!isSilent(record) || told?.unread === true) return false;
+  return told?.stale === true || state.kind === 'departed';
+}
+
+/**
+ * @returns when all servers were asked, at the latest, of which it was heard that they are as they are known; `undefined`: not
+ *   all of them have been
+ */
+export function confirmedAt(records: Iterable<ServerRecord>): number | undefined {
+  let first = Number.POSITIVE_INFINITY;
+  for (const record of records) {
+    if (isOutOfReach(record)) continue;
+    if (record.confirmedAt === undefined) return undefined;
+    first = Math.min(first, record.confirmedAt);
+  }
+  return first === Number.POSITIVE_INFINITY ? undefined : first;
+}
+
+/**
+ * @param within milliseconds
+ * @returns the servers that have fallen silent; `undefined`: there are none
+ */
+export function unconfirmed(
+  records: ReadonlyMap<string, ServerRecord>,
+  within: number,
+  now: number,
+): UnconfirmedServers | undefined {
+  let confirmed = 0;
+  for (const record of records.values()) {
+    if (record.confirmedAt !== undefined && now - record.confirmedAt <= within) confirmed++;
+  }
+  // Nearly always: nothing is made on the request path, then.
+  if (confirmed === records.size) return undefined;
+  const ageOf = (record: ServerRecord) => now - (record.confirmedAt ?? now);
+  const late = [...records.values()].filter((record) => ageOf(record) > within);
+  if (late.length === 0) return undefined;
+  const silent = new Set(late.map(({ id }) => id));
+  // Who is cut off from all of them knows nothing. Else who reads the cluster has told meanwhile what one is, or that nobody
+  // reaches it.
+  if (confirmed === 0) return { silent, mayDiffer: silent };
+  const mayDiffer = late.filter((record) => !isOutOfReach(record) && ageOf(record) <= toldWithin);
+  return { silent, mayDiffer: new Set(mayDiffer.map(({ id }) => id)) };
+}
+
+/**
+ * @param origin of a server that comes back under another ID, as those before 1.28 do: the server that had its address counts
+ * @returns when the server was last asked and heard to be as the snapshot had it
+ */
+export function provenAt(
+  records: ReadonlyMap<string, ServerRecord>,
+  id: string,
+  origin: string | undefined,
+): number | undefined {
+  const own = records.get(id)?.provenAt;
+  if (own !== undefined || origin === undefined) return own;
+  const there = [...records.values()].filter(({ destination }) => destination?.origin === origin);
+  const times = there.flatMap((record) => record.provenAt ?? []);
+  return times.length === 0 ? undefined : Math.max(...times);
+}
