@@ -12,11 +12,14 @@ export const helm = process.env['TEST_ASSET_HELM'] ?? 'helm';
 /** Of the plain manifests: nobody renders a certificate for them. */
 export const manifestValues = ['gateway.servingSecret=mixed-version-proxy-serving'];
 
+/** Labels by which Helm knows what it manages: kubectl applies the plain manifests. */
+const labelsOfHelm = /^ +(?:helm\.sh\/chart|app\.kubernetes\.io\/managed-by): .*\n/gm;
+
 /** The text of the plain manifests. */
 export function manifestsText(): string {
   return `# What the chart in deploy/helm makes in kube-system with the Secret mixed-version-proxy-serving, which has to be there
 # (docs/start/install-helm.md); written by \`npm run generate\`.
-${renderChart(manifestValues)}`;
+${renderChart(manifestValues).replaceAll(labelsOfHelm, '')}`;
 }
 
 /** Whether there is a `helm`. */

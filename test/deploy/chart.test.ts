@@ -1,15 +1,17 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { createPrivateKey, X509Certificate } from 'node:crypto';
-import { resolve } from 'node:path';
+import { readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { before, describe, test } from 'node:test';
 import * as v from 'valibot';
+import { parse } from 'yaml';
 import {
   chartPath,
   hasHelm,
   helm,
   manifestsPath,
-  manifestValues,
+  manifestsText,
   renderChart,
 } from '../../scripts/helm/render-chart.ts';
 import { runCommand } from '../support/command-context.ts';
@@ -129,6 +131,7 @@ function rightsIn(among: readonly KubernetesObject[]): readonly KubernetesObject
   const key = ({ kind, metadata }: KubernetesObject) => `${kind}/${metadata.namespace}/${metadata.name}`;
   return among
     .filter(({ apiVersion, kind }) => apiVersion.startsWith('rbac.') || kind === 'ServiceAccount')
+    .map(({ metadata: { labels: _, ...metadata }, ...object }) => ({ ...object, metadata }))
     .sort((a, b) => key(a).localeCompare(key(b)));
 }
 
@@ -156,6 +159,11 @@ describe('the manifests', () => {
   });
 });
 
+const chart = v.parse(
+  v.looseObject({ version: v.string(), appVersion: v.string() }),
+  parse(readFileSync(join(root, chartPath, 'Chart.yaml'), 'utf8')),
+);
+
 /** It is pushed to by certificates of the cluster. */
 const withSyncJob = [
   'sync.enabled=true',
@@ -167,7 +175,7 @@ const withSyncJob = [
 describe('the chart', () => {
   test('is without a fault to helm, and makes the plain manifests', { skip }, () => {
     execFileSync(helm, ['lint', '--strict', chartPath], { cwd: root, stdio: 'pipe' });
-    assert.deepEqual(objectsIn(renderChart(manifestValues)), objects);
+    assert.deepEqual(objectsIn(manifestsText()), objects);
   });
 
   test('adds what is for the Prometheus operator only when asked', { skip }, () => {
@@ -227,6 +235,45 @@ describe('the chart', () => {
     });
   });
 
+  test('gives every object the labels that Helm recommends', { skip }, () => {
+    const monitored = ['serviceMonitor.enabled=true', 'prometheusRule.enabled=true'];
+    const network = ['networkPolicy.monitoringNamespace=monitoring'];
+    const rendered = [renderChart(), renderChart([...withSyncJob, ...monitored, ...network])].flatMap(objectsIn);
+    for (const { kind, metadata } of rendered) {
+      const labels = v.parse(v.record(v.string(), v.string()), metadata['labels']);
+      const { 'app.kubernetes.io/name': name = '', ...others } = labels;
+      assert.match(name, /^mixed-version-proxy(-gateway|-gateway-pods|-sync)?$/, kind);
+      assert.deepEqual(others, {
+        'helm.sh/chart': `mixed-version-proxy-${chart.version}`,
+        'app.kubernetes.io/instance': 'mixed-version-proxy',
+        'app.kubernetes.io/version': chart.appVersion,
+        'app.kubernetes.io/managed-by': 'Helm',
+        'app.kubernetes.io/part-of': 'mixed-version-proxy',
+      });
+    }
+  });
+
+  test('selects as it always did, so that an upgrade of it is taken, and scrapes each gateway once', { skip }, () => {
+    const rendered = objectsIn(renderChart(['serviceMonitor.enabled=true']));
+    const selector = { matchLabels: { 'app.kubernetes.io/name': 'mixed-version-proxy-gateway' } };
+    for (const kind of ['StatefulSet', 'ServiceMonitor']) {
+      const { spec } = v.parse(
+        v.looseObject({ spec: v.looseObject({ selector: v.unknown() }) }),
+        named(kind, 'mixed-version-proxy-gateway', rendered),
+      );
+      assert.deepEqual(spec.selector, selector);
+    }
+    const scraped = rendered.filter(
+      ({ kind, metadata }) =>
+        kind === 'Service' &&
+        JSON.stringify(metadata).includes('"app.kubernetes.io/name":"mixed-version-proxy-gateway"'),
+    );
+    assert.deepEqual(
+      scraped.map(({ metadata }) => metadata.name),
+      ['mixed-version-proxy-gateway'],
+    );
+  });
+
   describe('of a configuration that changes', { skip }, () => {
     const podsWith = (value: string) => {
       const spec = named('StatefulSet', 'mixed-version-proxy-gateway', objectsIn(renderChart([value])));
@@ -274,6 +321,9 @@ describe('the chart', () => {
       assert.equal(template.metadata.annotations['note'], name);
       assert.deepEqual(template.metadata.labels, {
         'app.kubernetes.io/name': `mixed-version-proxy-${name}`,
+        'app.kubernetes.io/instance': 'mixed-version-proxy',
+        'app.kubernetes.io/version': chart.appVersion,
+        'app.kubernetes.io/managed-by': 'Helm',
         'app.kubernetes.io/part-of': 'mixed-version-proxy',
         team: name,
       });

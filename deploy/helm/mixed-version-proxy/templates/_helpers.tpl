@@ -10,6 +10,22 @@ has no dot (RFC 1035); the longest label is StatefulSet's <name>-gateway-<hash o
 {{- define "mvp.clusterName" -}}
 {{ include "mvp.name" . }}:{{ .Release.Namespace }}
 {{- end }}
+{{- /* Helm's recommended labels of an object: `list . <name>`. Selectors go by app.kubernetes.io/name alone, which names the
+release and the part of it. A selector cannot be changed, so that name stays as it is. */}}
+{{- define "mvp.labels" -}}
+{{- $chart := (index . 0).Chart -}}
+helm.sh/chart: {{ printf "%s-%s" $chart.Name $chart.Version | replace "+" "_" }}
+{{ include "mvp.podLabels" . }}
+{{- end }}
+{{- /* The same of pods, without the chart: a new chart of the same program is no reason to replace them. */}}
+{{- define "mvp.podLabels" -}}
+{{- $root := index . 0 -}}
+app.kubernetes.io/name: {{ index . 1 }}
+app.kubernetes.io/instance: {{ $root.Release.Name | quote }}
+app.kubernetes.io/version: {{ $root.Chart.AppVersion | replace "+" "_" | quote }}
+app.kubernetes.io/managed-by: {{ $root.Release.Service }}
+app.kubernetes.io/part-of: mixed-version-proxy
+{{- end }}
 {{- define "mvp.image" -}}
 {{ required "image.repository is required: name the registry that you have pushed the image to (docs/start/install.md)" .Values.image.repository }}{{ if .Values.image.digest }}@{{ .Values.image.digest }}{{ else }}:{{ .Values.image.tag }}{{ end }}
 {{- end }}
