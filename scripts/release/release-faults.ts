@@ -13,6 +13,12 @@ export const versionPlaces: Readonly<Record<string, RegExp>> = {
   'deploy/sync/deployment.yaml': /image: mixed-version-proxy:(\S+)/g,
 };
 
+/** What only the people who publish can fill in: by file the placeholder, and what belongs in its place. */
+export const placeholders: Readonly<Record<string, readonly [placeholder: string, instead: string]>> = {
+  '.github/CODEOWNERS': ['@mixed-version-proxy/', 'the teams that review'],
+  'SECURITY.md': ['Address: none yet', 'the address at which holes are reported'],
+};
+
 /** Semantic Versioning 2.0.0, without build metadata, which a tag of an image cannot have. */
 const versionPattern = /^v(\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?)$/;
 
@@ -33,10 +39,13 @@ export function releaseFaults(tag: string, read: (path: string) => string): stri
     if (found.length === 0) return [`${path}: no version found`];
     return found.filter((one) => one !== version).map((one) => `${path}: version ${one}, not ${version}`);
   });
-  return changelogSection(read('CHANGELOG.md'), version) === undefined
-    ? [
-        ...faults,
-        `CHANGELOG.md: says nothing of ${version}: give what is unreleased the heading "## [${version}] - <date>"`,
-      ]
-    : faults;
+  for (const [path, [placeholder, instead]] of Object.entries(placeholders)) {
+    if (read(path).includes(placeholder)) faults.push(`${path}: has "${placeholder}" in place of ${instead}`);
+  }
+  if (changelogSection(read('CHANGELOG.md'), version) === undefined) {
+    faults.push(
+      `CHANGELOG.md: says nothing of ${version}: give what is unreleased the heading "## [${version}] - <date>"`,
+    );
+  }
+  return faults;
 }

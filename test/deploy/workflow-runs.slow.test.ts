@@ -7,6 +7,7 @@ import { after, before, describe, test } from 'node:test';
 import { hasHelm, helm } from '../../scripts/helm/render-chart.ts';
 import { changelogSection } from '../../scripts/release/changelog-section.ts';
 import { registryCommands } from '../../scripts/release/registry-commands.ts';
+import { placeholders } from '../../scripts/release/release-faults.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 import { WorkflowRun } from './support/workflow-run.ts';
 
@@ -15,11 +16,14 @@ const skip = hasHelm() ? false : 'helm is not on PATH (set TEST_ASSET_HELM)';
 const tag = 'v0.1.0';
 const commit = 'c0ffee'.repeat(7).slice(0, 40);
 
-/** As CONTRIBUTING.md has it: the changelog gets its heading before the tag is pushed. */
+/** As CONTRIBUTING.md has it: the changelog gets its heading, and placeholders are filled in, before the tag is pushed. */
 function giveHeading(checkout: string): void {
-  const path = join(checkout, 'CHANGELOG.md');
-  const text = readFileSync(path, 'utf8').replace('## [Unreleased]', '## [0.1.0] - 2026-11-29');
-  writeFileSync(path, text);
+  const replace = (file: string, from: string, to: string) => {
+    const path = join(checkout, file);
+    writeFileSync(path, readFileSync(path, 'utf8').replaceAll(from, to));
+  };
+  replace('CHANGELOG.md', '## [Unreleased]', '## [0.1.0] - 2026-11-29');
+  for (const [file, [placeholder]] of Object.entries(placeholders)) replace(file, placeholder, '@example/');
 }
 
 describe('release.yaml, command by command, with doubles for what takes a registry', { skip }, () => {

@@ -3,15 +3,20 @@ import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
 import { changelogSection } from '../../scripts/release/changelog-section.ts';
-import { releaseFaults, versionOf, versionPlaces } from '../../scripts/release/release-faults.ts';
+import {
+  placeholders,
+  releaseFaults,
+  versionOf,
+  versionPlaces,
+} from '../../scripts/release/release-faults.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
 const { version } = JSON.parse(read('package.json')) as { version: string };
 const released = (path: string) =>
-  path === 'CHANGELOG.md'
-    ? read(path).replace('## [Unreleased]', `## [${version}] - 2026-11-24`)
-    : read(path);
+  read(path)
+    .replace('## [Unreleased]', `## [${version}] - 2026-11-24`)
+    .replaceAll(placeholders[path]?.[0] ?? '## [Unreleased]', 'filled in');
 
 describe('what keeps a tag from being released', () => {
   test('nothing, when every place has its version and the changelog speaks of it', () => {
@@ -29,7 +34,15 @@ describe('what keeps a tag from being released', () => {
   });
 
   test('a changelog that has it among the unreleased only', () => {
-    assert.match(releaseFaults(`v${version}`, read).join('\n'), /^CHANGELOG\.md: says nothing of/);
+    assert.match(releaseFaults(`v${version}`, read).join('\n'), /^CHANGELOG\.md: says nothing of/m);
+  });
+
+  test('placeholders for the people who review and the address for reports', () => {
+    const unfilled = (path: string) => (path === 'CHANGELOG.md' ? released(path) : read(path));
+    assert.deepEqual(
+      releaseFaults(`v${version}`, unfilled).map((fault) => fault.split(':')[0]),
+      Object.keys(placeholders),
+    );
   });
 
   test('a tag that is no version, or one that no image can have', () => {
