@@ -238,7 +238,9 @@ describe('the chart', () => {
   test('gives every object the labels that Helm recommends', { skip }, () => {
     const monitored = ['serviceMonitor.enabled=true', 'prometheusRule.enabled=true'];
     const network = ['networkPolicy.monitoringNamespace=monitoring'];
-    const rendered = [renderChart(), renderChart([...withSyncJob, ...monitored, ...network])].flatMap(objectsIn);
+    const rendered = [renderChart(), renderChart([...withSyncJob, ...monitored, ...network])].flatMap(
+      objectsIn,
+    );
     for (const { kind, metadata } of rendered) {
       const labels = v.parse(v.record(v.string(), v.string()), metadata['labels']);
       const { 'app.kubernetes.io/name': name = '', ...others } = labels;
@@ -253,7 +255,9 @@ describe('the chart', () => {
     }
   });
 
-  test('selects as it always did, so that an upgrade of it is taken, and scrapes each gateway once', { skip }, () => {
+  test('selects as it always did, so that an upgrade of it is taken, and scrapes each gateway once', {
+    skip,
+  }, () => {
     const rendered = objectsIn(renderChart(['serviceMonitor.enabled=true']));
     const selector = { matchLabels: { 'app.kubernetes.io/name': 'mixed-version-proxy-gateway' } };
     for (const kind of ['StatefulSet', 'ServiceMonitor']) {
