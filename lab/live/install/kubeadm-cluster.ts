@@ -1,5 +1,4 @@
 import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
-import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -9,6 +8,7 @@ import { commandModule } from '../../../test/support/command.ts';
 import { type TlsCredentials, tlsRequest } from '../../../test/support/tls-request.ts';
 import { waitUntil } from '../../../test/support/wait-until.ts';
 import { startEtcd } from '../cluster/etcd.ts';
+import { askHaproxy } from '../cluster/haproxy.ts';
 import { startLoggedProcess } from '../cluster/logged-process.ts';
 import { versionSkewFlags } from '../cluster/version-skew.ts';
 import type { InstallAssets, KubernetesRelease } from './install-assets.ts';
@@ -74,7 +74,7 @@ ${[...servers].map(([address, server]) => `  server ${address} ${address}:${serv
   }
 
   async function healthy(): Promise<readonly string[]> {
-    const rows = (await ask(socket, 'show stat')).split('\n').map((line) => line.split(','));
+    const rows = (await askHaproxy(socket, 'show stat')).split('\n').map((line) => line.split(','));
     return rows.flatMap(([proxy, server = '', ...row]) =>
       proxy === 'routers' && servers.has(server) && row[15]?.startsWith('UP') ? [server] : [],
     );
@@ -100,20 +100,6 @@ ${[...servers].map(([address, server]) => `  server ${address} ${address}:${serv
       await haproxy.stop(oldConnections);
     },
   };
-}
-
-function ask(socket: string, command: string): Promise<string> {
-  return new Promise((resolve, reject) => {
-    let text = '';
-    connect(socket)
-      .setEncoding('utf8')
-      .on('data', (data) => {
-        text += data;
-      })
-      .on('error', reject)
-      .on('close', () => resolve(text))
-      .end(`${command}\n`);
-  });
 }
 
 /** Milliseconds. */

@@ -8,7 +8,7 @@ import { describeFields } from '../loops/field-loop.ts';
 import { routerFaults } from './faults.ts';
 import { runUpgrade, type UpgradeOutcome, type WayOutcome } from './run-upgrade.ts';
 import { binaryOf, parseSteps, stops } from './steps.ts';
-import { forms, type Way } from './ways.ts';
+import { forms, isRouted, type Way } from './ways.ts';
 
 const { values } = parseArgs({
   options: {
@@ -72,8 +72,8 @@ async function runAll({ etcd, apiServers }: LiveAssets): Promise<void> {
             await appendFile(values.output, `${JSON.stringify({ title, ...figuresOf(outcome) })}\n`);
           }
           for (const [way, { fields, served, mutated }] of outcome.ways) {
-            // Straight and in-tree, faults are what is to be shown.
-            if (way === 'straight' || way === 'in-tree') continue;
+            // Without a router, faults are what is to be shown.
+            if (!isRouted(way)) continue;
             const { lost, hidden } = fields.counts;
             if (lost + hidden + served.counts.wrongNotFound + mutated.counts.evaded > 0) process.exitCode = 1;
           }

@@ -14,7 +14,7 @@ import { countedVersionAt, followPreferred, type KnownAt, untilKnown } from './k
 import { type MutatedLoop, startMutatedLoop } from './mutated-loop.ts';
 import { type ServedLoop, type ServedPaths, startServedLoop } from './served-loop.ts';
 import { enforcesPolicies, majorityOf, type Stop, type UpgradeStep } from './steps.ts';
-import { type Form, inTreeFlags, openWays, type Way } from './ways.ts';
+import { type Form, inTreeFlags, isRouted, openWays, type Way } from './ways.ts';
 
 /** Of a server that does not respond yet. Milliseconds. */
 const retryPause = 25;
@@ -145,7 +145,7 @@ export async function runUpgrade(options: UpgradeOptions): Promise<UpgradeOutcom
     const [first] = servers;
     if (first === undefined) throw new TypeError('there are servers');
     await states.learn(first);
-    const { ways, routers } = await openWays(form, controlPlane);
+    const { ways, routers, balancer } = await openWays(form, controlPlane, steps);
     const named = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } };
     await postObject(`${first.url}/api/v1/namespaces`, named, admin);
     /** Minor version from which on servers enforce the policy; `undefined`: there is none yet. */
@@ -155,7 +155,7 @@ export async function runUpgrade(options: UpgradeOptions): Promise<UpgradeOutcom
         const { name } = way;
         const onFault = (what: string) => {
           // Without a router faults are the rule.
-          if (routers.length > 0 && name !== 'straight') tell(`${timeNow()} ${name}: ${what}`);
+          if (isRouted(name)) tell(`${timeNow()} ${name}: ${what}`);
         };
         return [
           name,
@@ -212,6 +212,7 @@ export async function runUpgrade(options: UpgradeOptions): Promise<UpgradeOutcom
       const next = majorityOf(servers.map((each) => (each === server ? binary : each.binary()).minor));
       expect(preferred, next);
       await faults.beforeEnd();
+      await balancer?.begins(index);
       states.stopped(server);
       tell(`${timeNow()} ${name} ends by ${options.stop}`);
       if (options.stop === 'SIGTERM') await server.stop(options.grace);
@@ -240,6 +241,7 @@ export async function runUpgrade(options: UpgradeOptions): Promise<UpgradeOutcom
       states.ready(server);
       faults.afterReady();
       tell(`${timeNow()} ${name} is ready as ${binary.version}`);
+      await balancer?.ended(index);
       await learnt;
       if (enforcing === undefined) {
         await makePolicy(server);

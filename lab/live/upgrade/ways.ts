@@ -13,20 +13,30 @@ import {
 import { startSyncJob } from '../cluster/sync-job.ts';
 import { allowSyncJob } from '../cluster/sync-rights.ts';
 import { startTcpForwarder } from '../cluster/tcp-forwarder.ts';
+import { type OneVersionBalancer, startOneVersionBalancer } from './one-version-balancer.ts';
+import type { UpgradeStep } from './steps.ts';
 
 const processGrace = 5_000;
 
 /**
  * What stands in front of the servers. `embedded`: routers that read the cluster themselves, one in front of each server
- * and a gateway, and beside them a TCP load balancer. `pushed`: routers that a sync job pushes to. `in-tree`: nothing but
- * that load balancer, and servers with Kubernetes' own peer proxy.
+ * and a gateway, and beside them a TCP load balancer. `one-version-balancer`: the same, and HAProxy that shows clients one
+ * version. `pushed`: routers that a sync job pushes to. `in-tree`: nothing but that load balancer, and servers with
+ * Kubernetes' own peer proxy.
  */
-export const forms = ['embedded', 'pushed', 'in-tree'] as const;
+export const forms = ['embedded', 'one-version-balancer', 'pushed', 'in-tree'] as const;
 export type Form = (typeof forms)[number];
+
+type RoutedWay = 'routers' | 'gateway' | 'pushed';
+
+/** Whether a router stands in this way: then there are to be no faults. */
+export function isRouted(name: Way['name']): name is RoutedWay {
+  return name === 'routers' || name === 'gateway' || name === 'pushed';
+}
 
 /** Origins that are to be one way into the cluster. */
 export interface Way {
-  readonly name: 'routers' | 'gateway' | 'pushed' | 'straight' | 'in-tree';
+  readonly name: RoutedWay | 'straight' | 'in-tree' | 'one-version' | 'by-version';
   readonly origins: readonly string[];
   /** Absent where a connection decides which server responds. */
   readonly agent?: Agent;
@@ -35,9 +45,15 @@ export interface Way {
 export interface Ways {
   readonly ways: readonly Way[];
   readonly routers: readonly LiveRouter[];
+  /** Has to be led through the steps of the upgrade. */
+  readonly balancer?: OneVersionBalancer | undefined;
 }
 
-export async function openWays(form: Form, controlPlane: ControlPlane): Promise<Ways> {
+export async function openWays(
+  form: Form,
+  controlPlane: ControlPlane,
+  steps: readonly UpgradeStep[],
+): Promise<Ways> {
   const { certificates, servers, admin, endWith, directory, snapshotKeys } = controlPlane;
   const balancer = await startTcpForwarder(servers.map(({ address, port }) => ({ host: address, port })));
   endWith(() => balancer.close());
@@ -50,10 +66,10 @@ export async function openWays(form: Form, controlPlane: ControlPlane): Promise<
     certificates,
     directory,
     snapshotKeys,
-    ...(form === 'embedded' ? { flags: readingFlags(reading) } : {}),
+    ...(form === 'pushed' ? {} : { flags: readingFlags(reading) }),
   };
   const sidecars = await Promise.all(servers.map((server) => startSidecar(server, options)));
-  const gateway = form === 'embedded' ? await startGateway(options) : undefined;
+  const gateway = form === 'pushed' ? undefined : await startGateway(options);
   const routers = gateway === undefined ? sidecars : [...sidecars, gateway];
   for (const router of routers) endWith(() => router.process.stop(processGrace));
   if (form === 'pushed') {
@@ -66,14 +82,20 @@ export async function openWays(form: Form, controlPlane: ControlPlane): Promise<
     endWith(async () => agent.destroy());
     return { name, origins, agent };
   };
+  const switched =
+    form === 'one-version-balancer' ? await startOneVersionBalancer(controlPlane, steps) : undefined;
   return {
     ways: [
       way(form === 'pushed' ? 'pushed' : 'routers', ...routers.map(({ origin }) => origin)),
       ...(gateway === undefined
         ? []
         : [way('gateway', gateway.origin), { name: 'straight', origins: behindBalancer } as const]),
+      ...(switched === undefined
+        ? []
+        : [way('one-version', switched.oneVersion), way('by-version', switched.byVersion)]),
     ],
     routers,
+    balancer: switched,
   };
 }
 
