@@ -45,7 +45,7 @@ describe('doctor, about the identity of the router', () => {
     assert.equal(code, 2);
     assert.match(
       findingsOf(findings, check),
-      /^failed: .* takes every request of this router for one of "front-proxy-client" and overlooks whom it speaks for/,
+      /^failed: .* takes every request of this router as one of user "front-proxy-client", and ignores the X-Remote headers/,
     );
   });
 
@@ -77,6 +77,6 @@ describe('doctor, about the identity of the router', () => {
     });
     const { code, findings } = await examine();
     assert.equal(code, 1);
-    assert.match(findingsOf(findings, check), /^warning: .* returned 404 and does not say/);
+    assert.match(findingsOf(findings, check), /^warning: .* returned 404, not the caller's name/);
   });
 });

@@ -67,8 +67,8 @@ function addressFindings({ serverId }: ServeConfig, table: RoutingTable | undefi
     warning(
       `server ${id}`,
       departed
-        ? 'it has left, and may come back: requests for what only it serves get 503 meanwhile'
-        : 'the snapshot has no address of it: has the sync job a --server for it, or was its router given an --advertise-address?',
+        ? 'the server has left and may come back. Until then requests for resources that only this server has get 503'
+        : 'the snapshot has no address of this server: give the sync job a --server for it, or its router an --advertise-address',
     ),
   );
 }
@@ -100,7 +100,7 @@ function skewOf(
   const skew = Math.max(0, written - answeredAt) + Math.min(0, written + 1_000 - askedAt);
   if (!(Math.abs(skew) > tolerableSkew)) return [];
   const direction = skew > 0 ? 'ahead of' : 'behind';
-  const message = `its clock is ${durationText(Math.abs(skew))} ${direction} this one: the age of snapshots and the expiry of tokens go by both, set them by NTP`;
+  const message = `its clock is ${durationText(Math.abs(skew))} ${direction} this machine's. Set both by NTP: ages of snapshots and expiry of tokens depend on them`;
   return [warning(check, message)];
 }
 
@@ -131,24 +131,24 @@ function identityFinding(
   const check = `identity at ${id}`;
   const advice = frontProxyAdvice(proxyClient);
   if (status === 401) {
-    return failed(check, `${origin} refuses what this router says of callers (401): ${advice}`);
+    return failed(check, `${origin} refuses the X-Remote headers of this router (401): ${advice}`);
   }
   const seen = v.safeParse(reviewed, text);
   if (status !== 201 || !seen.success) {
-    const message = `${origin} returned ${status} and does not say for whom it takes the caller: whether it believes this router cannot be seen`;
+    const message = `${origin} returned ${status}, not the caller's name: doctor cannot tell whether this server believes the router`;
     return warning(check, message);
   }
   const { username, groups, extra } = seen.output.status.userInfo;
   if (username !== doctorUser.name) {
-    const message = `${origin} takes every request of this router for one of "${username}" and overlooks whom it speaks for: ${advice}`;
+    const message = `${origin} takes every request of this router as one of user "${username}", and ignores the X-Remote headers: ${advice}`;
     return failed(check, message);
   }
   if (!doctorUser.groups.every((group) => groups.includes(group))) {
-    const message = `${origin} believes who calls, and does not read the groups: set --requestheader-group-headers=X-Remote-Group there`;
+    const message = `${origin} reads the caller's name, and not the groups: set --requestheader-group-headers=X-Remote-Group there`;
     return failed(check, message);
   }
   if (![...doctorUser.extra.keys()].every((key) => key in extra)) {
-    const message = `${origin} believes who calls, and does not read extra values: set --requestheader-extra-headers-prefix=X-Remote-Extra- there`;
+    const message = `${origin} reads the caller's name and groups, and no extra values: set --requestheader-extra-headers-prefix=X-Remote-Extra- there`;
     return warning(check, message);
   }
   return ok(check, `${origin} believes this router about who calls`);

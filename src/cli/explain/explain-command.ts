@@ -43,7 +43,7 @@ type ExplainOptions = v.InferOutput<typeof flags>;
 
 export const explainCommand: Command = {
   description:
-    'Say where a request would go, and why: by the functions that route, without sending it. As the running router of the kubeconfig has it; with --snapshot, by that alone.',
+    'Say where a request would go, and why, without sending it. The running router of the kubeconfig answers; with --snapshot, that snapshot alone.',
   examples: [
     {
       comment: 'Where does a request go, by the router of this kubeconfig?',

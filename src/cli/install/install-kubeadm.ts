@@ -144,7 +144,7 @@ async function runSteps(run: InstallationRun, lease: InstallLease): Promise<void
   await site.say(
     hasTakenPort(plan)
       ? `installed: the router is ready on ${plan.port}, kube-apiserver on ${plan.kubeApiServerPort}. From now on: kubeadm upgrade … --patches /etc/kubernetes/patches`
-      : `installed: the router is ready on ${plan.routerPort}, beside kube-apiserver on ${plan.port}. Next: point the load balancer to port ${plan.routerPort} of this node, with a health check of HTTPS /readyz. The way back: point it to ${plan.port}`,
+      : `installed: the router is ready on ${plan.routerPort}, beside kube-apiserver on ${plan.port}. Next: point the load balancer to port ${plan.routerPort} of this node, with a health check of HTTPS /readyz. The way back: point it to ${plan.port}, then run install kubeadm --undo`,
   );
 }
 
