@@ -48,11 +48,10 @@ export function largeCluster(resourceCount: number) {
       addresses: ReadonlyMap<string, string> = new Map(),
     ): Promise<Snapshot> {
       const { snapshot } = await buildSnapshot({
-        servers: [...read.keys()].map((id, index) => ({
-          id,
-          address: addresses.get(id) ?? `10.0.${index}.1:6443`,
+        servers: [...read].map(([id, reading], index) => ({
+          server: { id, address: addresses.get(id) ?? `10.0.${index}.1:6443` },
+          reading,
         })),
-        readings: read,
         clusterObjects: { apiServices: [], customResourceGroups, warnings: [] },
         schemas: new Map([...read].map(([id, reading]) => [id, schemasOf(reading)])),
         previous,

@@ -55,22 +55,22 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a snapshot is renewed though nothing was read',
     file: 'src/sync/sync-loop.ts',
-    from: 'isInForce = lastReadAt === last?.endedAt && last?.outcome.isInvalid !== true;',
-    to: 'isInForce = true;',
+    from: 'return isRead && outcome.isInvalid !== true;',
+    to: 'return true;',
     tests: renewals,
   },
   {
     name: 'a snapshot is renewed though no server could be read',
     file: 'src/sync/sync-loop.ts',
-    from: 'isInForce = lastReadAt === last?.endedAt && ',
-    to: 'isInForce = ',
+    from: 'return isRead && ',
+    to: 'return ',
     tests: renewals,
   },
   {
     name: 'a snapshot is renewed though what was read makes none',
     file: 'src/sync/sync-loop.ts',
-    from: ' && last?.outcome.isInvalid !== true;',
-    to: ';',
+    from: 'return isRead && outcome.isInvalid !== true;',
+    to: 'return isRead;',
     tests: renewals,
   },
   {

@@ -31,8 +31,10 @@ const podsAndJobs = reading({ 'core.pods': ['v1'], 'batch.jobs': ['v1'] });
 
 async function build(readings: Record<string, ServerReading>, rest: Partial<SnapshotInput> = {}) {
   return buildSnapshot({
-    servers: Object.keys(readings).map((id) => ({ id, address: `${id}.example.com:6443` })),
-    readings: new Map(Object.entries(readings)),
+    servers: Object.entries(readings).map(([id, reading]) => ({
+      server: { id, address: `${id}.example.com:6443` },
+      reading,
+    })),
     clusterObjects: noObjects,
     now,
     ...rest,

@@ -13,26 +13,24 @@ import {
 } from '../snapshot/format/schema.ts';
 import { servedSetKey } from '../snapshot/format/served-set-key.ts';
 import { versionPartsOf } from './counted-version.ts';
+import { isUnverified, type ReaderRecord } from './reader-record.ts';
 import { type ClusterObjects, excludeGroupVersions, sharedGroupVersions } from './shared-objects.ts';
 import { type DecodableVersions, type UndecodableVersions, undecodableVersions } from './storage-versions.ts';
 import {
   type LastKnownServer,
   lastKnown,
-  type SeenStart,
   type ServerDescription,
-  type ServerReading,
   type SuccessfulReading,
 } from './sync-server.ts';
 import { versionChanges } from './version-changes.ts';
 
+/** What of a server's record goes into a snapshot. A server without a reading is treated as one that could not be read. */
+export interface RecordedServer extends Partial<Pick<ReaderRecord, 'state' | 'reading' | 'start'>> {
+  readonly server: ServerDescription;
+}
+
 export interface SnapshotInput {
-  readonly servers: readonly ServerDescription[];
-  /** By server ID. A server without a reading is treated as one that could not be read. */
-  readonly readings: ReadonlyMap<string, ServerReading>;
-  /** IDs of servers that another process runs than the one that was read. Default: none. */
-  readonly unread?: ReadonlySet<string> | undefined;
-  /** The last start of each server of which it was seen, by ID. Default: none. */
-  readonly starts?: ReadonlyMap<string, SeenStart> | undefined;
+  readonly servers: readonly RecordedServer[];
   readonly clusterObjects: ClusterObjects;
   /** Group versions that are, or once were, those of custom resources or extension APIs. Default: those of now. */
   readonly everShared?: ReadonlySet<string> | undefined;
@@ -47,7 +45,7 @@ export interface SnapshotInput {
   readonly previous?: Snapshot | undefined;
   /** Milliseconds since the epoch. */
   readonly now: number;
-  /** The same moment by the clock of `starts`. Default 0. */
+  /** The same moment by the clock of the records. Default 0. */
   readonly monotonic?: number | undefined;
   readonly cluster?: string | undefined;
 }
@@ -71,7 +69,7 @@ export interface SnapshotOutput {
  * stays as last known.
  */
 export async function buildSnapshot(input: SnapshotInput): Promise<SnapshotOutput> {
-  const { previous, clusterObjects, now } = input;
+  const { previous, clusterObjects, now, monotonic = 0 } = input;
   const warnings: string[] = [...clusterObjects.warnings];
   const apiServices = clusterObjects.apiServices ?? previous?.apiServices ?? [];
   const customResourceGroups = clusterObjects.customResourceGroups ?? previous?.customResourceGroups ?? [];
@@ -82,18 +80,18 @@ export async function buildSnapshot(input: SnapshotInput): Promise<SnapshotOutpu
   // What the previous one has stands first, so that the others are sent as what differs from them.
   const sets = new Map(Object.entries(previous?.servedSets ?? {}));
   const used = new Set<string>();
-  const contents: { readonly description: ServerDescription; readonly content: ServerContent }[] = [];
-  for (const description of input.servers) {
+  const contents: { readonly record: RecordedServer; readonly content: ServerContent }[] = [];
+  for (const record of input.servers) {
     const everShared = input.everShared ?? shared;
-    const content = await serverContent(description, { ...input, everShared }, (text) => warnings.push(text));
-    if (content !== undefined) contents.push({ description, content });
+    const content = await serverContent(record, { ...input, everShared }, (text) => warnings.push(text));
+    if (content !== undefined) contents.push({ record, content });
   }
   const undecodable =
     input.schemas === undefined
       ? undefined
       : await undecodableVersions(
-          contents.map(({ description: { id }, content: { parts, set } }) => ({
-            id,
+          contents.map(({ record: { server }, content: { parts, set } }) => ({
+            id: server.id,
             version: parts.version,
             set,
           })),
@@ -101,18 +99,19 @@ export async function buildSnapshot(input: SnapshotInput): Promise<SnapshotOutpu
           shared,
         );
   const sources = new Set<'discovery' | 'storageversions'>();
-  for (const { description, content } of contents) {
-    const { id } = description;
+  for (const { record, content } of contents) {
+    const { id } = record.server;
     const { key, set } = await refine(content, undecodable?.get(id));
     if (!sets.has(key)) sets.set(key, set);
     used.add(key);
-    const server = snapshotServer(description, input.advertised?.get(id), content, key);
-    servers.push(input.unread?.has(id) === true ? { ...server, unread: true } : server);
+    const server = snapshotServer(record.server, input.advertised?.get(id), content, key);
+    servers.push(isUnverified(record, monotonic) ? { ...server, unread: true } : server);
     for (const source of content.sources) sources.add(source);
   }
   if (servers.length === 0) return { snapshot: undefined, changed: false, warnings };
 
-  const changes = versionChanges(previous, servers, { now, monotonic: input.monotonic ?? 0 }, input.starts);
+  const starts = new Map(input.servers.flatMap(({ server, start }) => (start ? [[server.id, start]] : [])));
+  const changes = versionChanges(previous, servers, { now, monotonic }, starts);
   const candidate: Snapshot = {
     apiVersion: snapshotApiVersion,
     kind: snapshotKind,
@@ -138,7 +137,7 @@ export async function buildSnapshot(input: SnapshotInput): Promise<SnapshotOutpu
  * The generation of the next snapshot: one more than that of the previous one. Without a previous one (first start, or
  * state lost, or one from a clock that was far ahead) it is the time in seconds since the epoch. Snapshots change less than once a second on average, so that is
  * more than any generation that an earlier run or another sync job has reached from such a start. Where clocks were wrong,
- * the router says which one it holds (`createPublication`).
+ * the router says which one it holds (`Publication`).
  *
  * @param now milliseconds since the epoch
  */
@@ -224,12 +223,11 @@ interface ServerContent {
  * @returns `undefined` if nothing is known of the server
  */
 async function serverContent(
-  { id, departedAt }: ServerDescription,
+  { server: { id, departedAt }, reading }: RecordedServer,
   input: SnapshotInput & { readonly everShared: ReadonlySet<string> },
   warn: (warning: string) => void,
 ): Promise<ServerContent | undefined> {
   const known = lastKnown(input.previous, id);
-  const reading = input.readings.get(id);
   const storageVersions = input.storageVersions?.get(id);
   const schemas = input.schemas?.get(id);
   // A departed server that can be read is back.

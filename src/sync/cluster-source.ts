@@ -11,17 +11,20 @@ import {
   parseApiEndpoints,
 } from './endpoints.ts';
 import { type IdentityLease, identityLeasePaths, parseIdentityLease } from './leases.ts';
-import { createReflector, type Reflector } from './reflector.ts';
+import type { ReaderRecord } from './reader-record.ts';
+import { Reflector } from './reflector.ts';
 import { ReadError, type ServerDocuments, type WatchConnection } from './server-documents.ts';
 import {
   apiServicesOf,
   apiServicesPath,
+  type ClusterObjects,
   customResourceDefinitionsPath,
   customResourceGroupsOf,
   parseApiService,
   parseCustomResourceDefinition,
 } from './shared-objects.ts';
 import {
+  type DecodableVersions,
   decodableByStorageVersions,
   parseStorageVersion,
   servedByStorageVersions,
@@ -56,135 +59,185 @@ interface ClusterSourceOptions {
   readonly onServers?: ((servers: readonly SyncServer[]) => void) | undefined;
 }
 
-export type ClusterSource = ReturnType<typeof createClusterSource>;
+/** What a look at the cluster shows. */
+export interface ClusterView {
+  /** Sorted by ID. */
+  readonly servers: readonly (FoundServer & SyncServer)[];
+  /** A part is `undefined` until its first list. */
+  readonly objects: ClusterObjects;
+  readonly storageVersions: ServedResources;
+  readonly decodableVersions: DecodableVersions;
+  /** True: all that is watched could be listed. */
+  readonly isWhole: boolean;
+  readonly refused: readonly RefusedAddress[];
+  readonly warnings: readonly string[];
+}
+
+/** Where the servers of a cluster, and what they share, are known from. */
+export type ClusterSource = Pick<WatchedCluster, 'listed' | 'run' | 'ready' | 'look'>;
 
 /** Follows the API servers of a cluster by its objects: identity Leases, EndpointSlices and certificates. */
-export function createClusterSource(options: ClusterSourceOptions) {
-  const { connection, clock, listed, finding } = options;
-  const timing = { ...defaultTiming, ...options.timing };
-  let listener = () => {};
-  const onChange = () => listener();
-  const common = { connection, clock, timing, onChange };
-  const leaseLists = identityLeasePaths.map((path) =>
-    createReflector<IdentityLease>({
-      ...common,
-      silenceWithItems: Math.min(timing.silence, leaseSilence),
-      path,
-      project: parseIdentityLease,
-      reported: ({ renewedAt: _renewedAt, ...lease }) => lease,
-    }),
-  );
-  const endpointSlices = createReflector({
-    ...common,
-    path: apiEndpointsPath,
-    project: parseApiEndpoints,
-  });
-  const storageVersions = createReflector({
-    ...common,
-    path: storageVersionsPath,
-    project: parseStorageVersion,
-  });
-  const apiServices = createReflector({ ...common, path: apiServicesPath, project: parseApiService });
-  // A definition with its schemas can have a megabyte; only its names and versions are kept.
-  const definitions = createReflector({
-    ...common,
-    path: customResourceDefinitionsPath,
-    project: parseCustomResourceDefinition,
-  });
-  const finders: readonly WatchedKind[] = [
-    ...leaseLists.map((reflector) => ({ kind: 'identity Leases', reflector })),
-    { kind: 'EndpointSlices of default/kubernetes', reflector: endpointSlices },
-    { kind: 'StorageVersions', reflector: storageVersions },
-  ];
-  const watched: readonly WatchedKind[] = [
-    ...(finding === undefined ? [] : finders),
-    { kind: 'APIServices', reflector: apiServices },
-    { kind: 'CustomResourceDefinitions', reflector: definitions },
-  ];
-  const endpointNames =
-    finding && createEndpointNames({ servingNames: finding.servingNames, clock, timing, onChange });
-  let running: AbortSignal | undefined;
-  let found: readonly FoundServer[] = serversOf(finding?.previous, finding?.refusal);
+export class WatchedCluster {
+  readonly listed: readonly ServerDescription[];
+  readonly #options: ClusterSourceOptions;
+  readonly #timing: SyncTiming;
+  readonly #objects: Reflectors;
+  readonly #watched: readonly WatchedKind[];
+  readonly #endpointNames: ReturnType<typeof createEndpointNames> | undefined;
+  #running: AbortSignal | undefined;
+  #onChange = () => {};
+  /** Those of the snapshot of an earlier run, until the first look. */
+  #earlier: readonly FoundServer[];
+
+  constructor(options: ClusterSourceOptions) {
+    const { clock, listed, finding } = options;
+    const timing = { ...defaultTiming, ...options.timing };
+    const onChange = () => this.#onChange();
+    this.listed = listed;
+    this.#options = options;
+    this.#timing = timing;
+    this.#objects = reflectorsOf({ connection: options.connection, clock, timing, onChange });
+    this.#watched = watchedKinds(this.#objects, finding !== undefined);
+    this.#endpointNames =
+      finding && createEndpointNames({ servingNames: finding.servingNames, clock, timing, onChange });
+    this.#earlier = serversOf(finding?.previous, finding?.refusal);
+  }
+
+  /** Watches until `signal` aborts. Never rejects. Once only. @param onChange called when a look would show something else */
+  async run(signal: AbortSignal, onChange = () => {}): Promise<void> {
+    this.#running = signal;
+    this.#onChange = onChange;
+    await Promise.all(this.#watched.map(({ reflector }) => reflector.run(signal)));
+  }
+
+  /** Resolves when the first attempt to list everything has ended; at once when `signal` aborts. */
+  async ready(signal: AbortSignal): Promise<void> {
+    const aborted = new Promise<void>((resolve) => {
+      if (signal.aborted) resolve();
+      signal.addEventListener('abort', () => resolve(), { once: true });
+    });
+    const listedOnce = Promise.all(this.#watched.map(({ reflector }) => reflector.attempted));
+    const named = listedOnce.then(() => this.#endpointNames?.resolve(this.#endpoints() ?? [], signal));
+    await Promise.race([named, aborted]);
+  }
+
+  /** @param records what is known of the servers of the last look, by ID */
+  look(records: ReadonlyMap<string, ReaderRecord>): ClusterView {
+    const { clock, finding, documentsOf } = this.#options;
+    const { storageVersions } = this.#objects;
+    const refused: RefusedAddress[] = [];
+    const leases = this.#leases()?.map((lease) => dialable(lease, refused, finding?.refusal));
+    const endpoints = this.#endpoints()?.filter(
+      (address) => !isRefused(endpointServerId(address), address, refused, finding?.refusal),
+    );
+    if (this.#running !== undefined) void this.#endpointNames?.resolve(endpoints ?? [], this.#running);
+    const entries = storageVersions.items() ?? [];
+    const served = withLeases(servedByStorageVersions(entries), leases);
+    const before = [...this.#earlier, ...[...records.values()].map(({ server }) => server)];
+    this.#earlier = [];
+    const state = nextClusterState(before, {
+      listed: this.listed,
+      leases,
+      endpoints,
+      endpointNames: this.#endpointNames?.names() ?? new Map(),
+      hasStorageVersions: (id) => served.has(id),
+      isReadable: (id) => records.get(id)?.reading?.ok,
+      now: clock.now(),
+      monotonic: clock.monotonic(),
+      timing: this.#timing,
+      isUpToDate: this.#isUpToDate(),
+    });
+    const servers = state.servers.map((server) => ({
+      ...server,
+      documents: documentsOf(server) ?? withoutAddress,
+    }));
+    this.#options.onServers?.(servers);
+    return {
+      servers,
+      objects: this.#sharedObjects(),
+      storageVersions: served,
+      decodableVersions: decodableByStorageVersions(entries),
+      isWhole:
+        finding === undefined || this.#watched.every(({ reflector }) => reflector.failure() === undefined),
+      refused,
+      warnings: [...unreadWarnings(this.#watched), ...refused.map(refusedAddressText), ...state.warnings],
+    };
+  }
+
+  #sharedObjects(): ClusterObjects {
+    const services = this.#objects.apiServices.items();
+    const definitions = this.#objects.definitions.items();
+    const read = services && apiServicesOf(services);
+    return {
+      apiServices: read?.apiServices,
+      customResourceGroups: definitions && customResourceGroupsOf(definitions),
+      warnings: read?.warnings ?? [],
+    };
+  }
 
   /** Leases with either label, each once; `undefined` until both have been listed. */
-  function leasesNow(): readonly IdentityLease[] | undefined {
-    const lists = leaseLists.map((reflector) => reflector.items());
+  #leases(): readonly IdentityLease[] | undefined {
+    const lists = this.#objects.leases.map((reflector) => reflector.items());
     if (lists.includes(undefined)) return undefined;
     return [...new Map(lists.flatMap((leases = []) => leases.map((lease) => [lease.id, lease]))).values()];
   }
 
-  function endpointsNow(): readonly string[] | undefined {
-    const endpoints = endpointSlices.items()?.flat();
+  #endpoints(): readonly string[] | undefined {
+    const endpoints = this.#objects.endpointSlices.items()?.flat();
     return endpoints && [...new Set(endpoints)];
   }
 
+  #isUpToDate(): boolean {
+    const { leases, endpointSlices } = this.#objects;
+    return [...leases, endpointSlices].every((reflector) => reflector.failure() === undefined);
+  }
+}
+
+type Reflectors = ReturnType<typeof reflectorsOf>;
+
+function reflectorsOf(common: {
+  readonly connection: WatchConnection;
+  readonly clock: Clock;
+  readonly timing: SyncTiming;
+  readonly onChange: () => void;
+}) {
   return {
-    listed,
-    /** Watches until `signal` aborts. Never rejects. Once only. @param onChange called when a look would show something else */
-    async run(signal: AbortSignal, onChange = () => {}): Promise<void> {
-      running = signal;
-      listener = onChange;
-      await Promise.all(watched.map(({ reflector }) => reflector.run(signal)));
-    },
-    /** Resolves when the first attempt to list everything has ended; at once when `signal` aborts. */
-    async ready(signal: AbortSignal): Promise<void> {
-      const aborted = new Promise<void>((resolve) => {
-        if (signal.aborted) resolve();
-        signal.addEventListener('abort', () => resolve(), { once: true });
-      });
-      const listedOnce = Promise.all(watched.map(({ reflector }) => reflector.attempted));
-      const named = listedOnce.then(() => endpointNames?.resolve(endpointsNow() ?? [], signal));
-      await Promise.race([named, aborted]);
-    },
-    /**
-     * @param isReadable whether the last read of a server succeeded; `undefined` before the first
-     * @returns of `objects` a part is `undefined` until its first list; `isWhole`: all that is watched could be listed
-     */
-    look(isReadable: (id: string) => boolean | undefined) {
-      const refused: RefusedAddress[] = [];
-      const leases = leasesNow()?.map((lease) => dialable(lease, refused, finding?.refusal));
-      const endpoints = endpointsNow()?.filter(
-        (address) => !isRefused(endpointServerId(address), address, refused, finding?.refusal),
-      );
-      if (running !== undefined) void endpointNames?.resolve(endpoints ?? [], running);
-      const entries = storageVersions.items() ?? [];
-      const served = withLeases(servedByStorageVersions(entries), leases);
-      const state = nextClusterState(found, {
-        listed,
-        leases,
-        endpoints,
-        endpointNames: endpointNames?.names() ?? new Map(),
-        hasStorageVersions: (id) => served.has(id),
-        isReadable,
-        now: clock.now(),
-        monotonic: clock.monotonic(),
-        timing,
-        isUpToDate: [...leaseLists, endpointSlices].every((reflector) => reflector.failure() === undefined),
-      });
-      found = state.servers;
-      const customResources = definitions.items();
-      const parsedServices = apiServices.items();
-      const services = parsedServices && apiServicesOf(parsedServices);
-      const servers = found.map((server) => ({
-        ...server,
-        documents: options.documentsOf(server) ?? withoutAddress,
-      }));
-      options.onServers?.(servers);
-      return {
-        servers,
-        objects: {
-          apiServices: services?.apiServices,
-          customResourceGroups: customResources && customResourceGroupsOf(customResources),
-          warnings: services?.warnings ?? [],
-        },
-        storageVersions: served,
-        decodableVersions: decodableByStorageVersions(entries),
-        isWhole: finding === undefined || watched.every(({ reflector }) => reflector.failure() === undefined),
-        refused,
-        warnings: [...unreadWarnings(watched), ...refused.map(refusedAddressText), ...state.warnings],
-      };
-    },
+    leases: identityLeasePaths.map(
+      (path) =>
+        new Reflector<IdentityLease>({
+          ...common,
+          silenceWithItems: Math.min(common.timing.silence, leaseSilence),
+          path,
+          project: parseIdentityLease,
+          reported: ({ renewedAt: _renewedAt, ...lease }) => lease,
+        }),
+    ),
+    endpointSlices: new Reflector({ ...common, path: apiEndpointsPath, project: parseApiEndpoints }),
+    storageVersions: new Reflector({ ...common, path: storageVersionsPath, project: parseStorageVersion }),
+    apiServices: new Reflector({ ...common, path: apiServicesPath, project: parseApiService }),
+    // A definition with its schemas can have a megabyte; only its names and versions are kept.
+    definitions: new Reflector({
+      ...common,
+      path: customResourceDefinitionsPath,
+      project: parseCustomResourceDefinition,
+    }),
   };
+}
+
+function watchedKinds(
+  { leases, endpointSlices, storageVersions, apiServices, definitions }: Reflectors,
+  finds: boolean,
+): readonly WatchedKind[] {
+  const finders: readonly WatchedKind[] = [
+    ...leases.map((reflector) => ({ kind: 'identity Leases', reflector })),
+    { kind: 'EndpointSlices of default/kubernetes', reflector: endpointSlices },
+    { kind: 'StorageVersions', reflector: storageVersions },
+  ];
+  return [
+    ...(finds ? finders : []),
+    { kind: 'APIServices', reflector: apiServices },
+    { kind: 'CustomResourceDefinitions', reflector: definitions },
+  ];
 }
 
 /** What servers serve by their StorageVersions, by server ID. */

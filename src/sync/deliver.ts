@@ -81,59 +81,69 @@ interface PublicationOptions {
   readonly offer: (delivery: Delivery) => void;
 }
 
-export function createPublication(options: PublicationOptions) {
-  const { clock, timing, signingKey, offer } = options;
-  let current: Delivery | undefined;
+/** The snapshot that is delivered now, renewed and numbered. */
+export class Publication {
+  readonly #options: PublicationOptions;
+  #current: Delivery | undefined;
   /** Highest generation that a router holds of somebody else. */
-  let held = 0;
-  let overtakes = 0;
+  #held = 0;
+  #overtakes = 0;
   // Both by the monotonic clock, so that a clock that is set back delays no renewal.
-  let renewAt = 0;
-  let overtakeAt = 0;
+  #renewAt = 0;
+  #overtakeAt = 0;
+
+  constructor(options: PublicationOptions) {
+    this.#options = options;
+  }
+
+  /** @returns the one that is being delivered */
+  snapshot(): Snapshot | undefined {
+    return this.#current?.snapshot;
+  }
 
   /** Delivers this from now on. @throws {SnapshotError} if it cannot be sealed; the last one stays then. */
-  async function publish(given: Snapshot): Promise<void> {
+  async publish(given: Snapshot): Promise<void> {
+    const { clock, timing, signingKey, offer } = this.#options;
     const { metadata } = given;
     // Another sync job may have made what a router holds: a change does not wait for its turn to overtake that.
-    const generation = Math.max(metadata.generation, held + 1);
+    const generation = Math.max(metadata.generation, this.#held + 1);
     const snapshot = { ...given, metadata: { ...metadata, generation } };
-    current = await sealDelivery(snapshot, signingKey, current);
+    const delivery = await sealDelivery(snapshot, signingKey, this.#current);
+    this.#current = delivery;
     // A snapshot of an earlier run may be due for renewal.
     const age = Math.max(0, clock.now() - Date.parse(snapshot.metadata.createdAt));
-    renewAt = clock.monotonic() + timing.renewal - age;
-    offer(current);
+    this.#renewAt = clock.monotonic() + timing.renewal - age;
+    offer(delivery);
   }
 
-  /** As of now: what a router holds is young again, or is overtaken. */
-  function publishAsOfNow({ snapshot }: Delivery): Promise<void> {
-    const createdAt = new Date(clock.now()).toISOString();
-    return publish({ ...snapshot, metadata: { ...snapshot.metadata, createdAt } });
+  /** A router holds another snapshot with this generation, which is at least as high as the one delivered. */
+  newerHeld(generation: number): void {
+    this.#held = Math.max(generation, this.#held);
   }
 
-  return {
-    publish,
-    /** The one that is being delivered. */
-    snapshot: (): Snapshot | undefined => current?.snapshot,
-    /** A router holds another snapshot with this generation, which is at least as high as the one delivered. */
-    newerHeld(generation: number): void {
-      held = Math.max(generation, held);
-    },
-    /** Renews if the cluster could be read just now, or overtakes, if it is time to. */
-    async keepInForce(hasRead: boolean): Promise<void> {
-      if (current === undefined) return;
-      const isHeldElsewhere = held >= current.snapshot.metadata.generation;
-      const mayOvertake = clock.monotonic() >= overtakeAt;
-      if (!isHeldElsewhere && mayOvertake) overtakes = 0;
-      if (isHeldElsewhere && mayOvertake) {
-        overtakes++;
-        // Two sync jobs that push to one router overtake each other for ever: the back-off makes that slow.
-        overtakeAt = clock.monotonic() + backOffDelay(timing.refusalBackOff, overtakes, clock.random());
-        await publishAsOfNow(current);
-      } else if (!isHeldElsewhere && hasRead && clock.monotonic() >= renewAt) {
-        await publishAsOfNow(current);
-      }
-    },
-  };
+  /** Renews if the cluster could be read just now, or overtakes, if it is time to. */
+  async keepInForce(hasRead: boolean): Promise<void> {
+    if (this.#current === undefined) return;
+    const { clock, timing } = this.#options;
+    const now = clock.monotonic();
+    const isHeldElsewhere = this.#held >= this.#current.snapshot.metadata.generation;
+    const mayOvertake = now >= this.#overtakeAt;
+    if (!isHeldElsewhere && mayOvertake) this.#overtakes = 0;
+    if (isHeldElsewhere && mayOvertake) {
+      this.#overtakes++;
+      // Two sync jobs that push to one router overtake each other for ever: the back-off makes that slow.
+      this.#overtakeAt = now + backOffDelay(timing.refusalBackOff, this.#overtakes, clock.random());
+      await this.#publishAsOfNow(this.#current);
+    } else if (!isHeldElsewhere && hasRead && now >= this.#renewAt) {
+      await this.#publishAsOfNow(this.#current);
+    }
+  }
+
+  /** What a router holds is young again, or is overtaken. */
+  #publishAsOfNow({ snapshot }: Delivery): Promise<void> {
+    const createdAt = new Date(this.#options.clock.now()).toISOString();
+    return this.publish({ ...snapshot, metadata: { ...snapshot.metadata, createdAt } });
+  }
 }
 
 interface TargetDeliveryOptions {
@@ -154,87 +164,107 @@ export interface TargetStatus {
   readonly lastAcceptedAt: number | undefined;
 }
 
-export function createTargetDelivery(target: SnapshotTarget, options: TargetDeliveryOptions) {
-  const { clock, timing, logger } = options;
-  let current: Delivery | undefined;
+/** Keeps one target at the newest snapshot, with its own retries. */
+export class TargetDelivery {
+  readonly #target: SnapshotTarget;
+  readonly #options: TargetDeliveryOptions;
+  #current: Delivery | undefined;
   /** Aborts when another snapshot is offered; ends every wait. */
-  let offered = new AbortController();
-  let attempted = Promise.withResolvers<void>();
-  let held: Delivery | undefined;
-  let lastResult: DeliveryResult | undefined;
-  let failures = 0;
-  let lastAcceptedAt: number | undefined;
+  #offered = new AbortController();
+  #attempted = Promise.withResolvers<void>();
+  #held: Delivery | undefined;
+  #lastResult: DeliveryResult | undefined;
+  #failures = 0;
+  #lastAcceptedAt: number | undefined;
 
-  async function stillHolds(delivery: Delivery, signal: AbortSignal): Promise<boolean> {
-    if (held !== delivery) return false;
-    // After a failure, the delivery that follows reports it.
-    return target.holds?.(delivery, signal).catch(() => false) ?? true;
+  constructor(target: SnapshotTarget, options: TargetDeliveryOptions) {
+    this.#target = target;
+    this.#options = options;
   }
 
-  async function attempt(delivery: Delivery, signal: AbortSignal): Promise<void> {
-    if (await stillHolds(delivery, signal)) return;
+  /** Makes this the snapshot to deliver, instead of any earlier one. Resolves once that, or a later one, has been tried. */
+  offer(delivery: Delivery): Promise<void> {
+    this.#current = delivery;
+    this.#offered.abort();
+    this.#offered = new AbortController();
+    return this.#attempted.promise;
+  }
+
+  /** Delivers until `signal` aborts. Never rejects. Once only. */
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const delivery = this.#current;
+      const wake = this.#offered.signal;
+      if (delivery !== undefined) {
+        await this.#attempt(delivery, signal);
+        if (delivery === this.#current) {
+          this.#attempted.resolve();
+          this.#attempted = Promise.withResolvers();
+        }
+      }
+      // A new snapshot does not shorten the back-off of an unreachable target.
+      const isUnreachable = delivery !== undefined && this.#lastResult?.kind === 'unreachable';
+      const until = isUnreachable ? signal : AbortSignal.any([signal, wake]);
+      await this.#options.clock.sleep(this.#delay(), until);
+    }
+  }
+
+  status(): TargetStatus {
+    return {
+      target: this.#target.name,
+      heldGeneration: this.#held?.snapshot.metadata.generation,
+      lastResult: this.#lastResult,
+      failures: this.#failures,
+      lastAcceptedAt: this.#lastAcceptedAt,
+    };
+  }
+
+  async #attempt(delivery: Delivery, signal: AbortSignal): Promise<void> {
+    const { clock, observer } = this.#options;
+    if (await this.#stillHolds(delivery, signal)) return;
     const begun = clock.monotonic();
-    const result = await deliverTo(target, delivery, signal);
+    const result = await deliverTo(this.#target, delivery, signal);
     if (signal.aborted) return;
     const seconds = (clock.monotonic() - begun) / 1000;
-    options.observer?.delivered({ target: target.name, seconds, result: result.kind });
+    observer?.delivered({ target: this.#target.name, seconds, result: result.kind });
+    this.#keep(delivery, result);
+  }
+
+  async #stillHolds(delivery: Delivery, signal: AbortSignal): Promise<boolean> {
+    if (this.#held !== delivery) return false;
+    // After a failure, the delivery that follows reports it.
+    return this.#target.holds?.(delivery, signal).catch(() => false) ?? true;
+  }
+
+  #keep(delivery: Delivery, result: DeliveryResult): void {
+    const { clock, logger, onNewerHeld } = this.#options;
     const { generation } = delivery.snapshot.metadata;
-    const fields = { target: target.name, generation };
+    const fields = { target: this.#target.name, generation };
     if (result.kind === 'accepted') {
-      if (held !== delivery) logger.info(fields, 'Snapshot delivered');
-      held = delivery;
-      failures = 0;
-      lastAcceptedAt = clock.now();
+      if (this.#held !== delivery) logger.info(fields, 'Snapshot delivered');
+      this.#held = delivery;
+      this.#failures = 0;
+      this.#lastAcceptedAt = clock.now();
     } else {
-      held = undefined;
-      failures++;
+      this.#held = undefined;
+      this.#failures++;
       // Logged once per reason, so that a target that stays unreachable does not fill the log.
-      if (lastResult === undefined || describe(lastResult) !== describe(result)) {
+      if (this.#lastResult === undefined || describe(this.#lastResult) !== describe(result)) {
         logger.warn({ ...fields, reason: result.message }, `Snapshot not delivered: ${result.kind}`);
       }
-      if (result.kind === 'newer-held') options.onNewerHeld(result.generation ?? generation);
+      if (result.kind === 'newer-held') onNewerHeld(result.generation ?? generation);
     }
-    lastResult = result;
+    this.#lastResult = result;
   }
 
-  function delay(): number {
-    if (failures === 0) return timing.check;
-    const backOff = lastResult?.kind === 'unreachable' ? timing.deliveryBackOff : timing.refusalBackOff;
-    return backOffDelay(backOff, failures, clock.random());
+  /** @returns milliseconds until the next attempt, or the next question whether it still holds the snapshot */
+  #delay(): number {
+    const { clock, timing } = this.#options;
+    if (this.#failures === 0) return timing.check;
+    const isUnreachable = this.#lastResult?.kind === 'unreachable';
+    const backOff = isUnreachable ? timing.deliveryBackOff : timing.refusalBackOff;
+    return backOffDelay(backOff, this.#failures, clock.random());
   }
-
-  return {
-    /** Makes this the snapshot to deliver, instead of any earlier one. Resolves once that, or a later one, has been tried. */
-    offer(delivery: Delivery): Promise<void> {
-      current = delivery;
-      offered.abort();
-      offered = new AbortController();
-      return attempted.promise;
-    },
-    async run(signal: AbortSignal): Promise<void> {
-      while (!signal.aborted) {
-        const delivery = current;
-        const wake = offered.signal;
-        if (delivery !== undefined) {
-          await attempt(delivery, signal);
-          if (delivery === current) {
-            attempted.resolve();
-            attempted = Promise.withResolvers();
-          }
-        }
-        // A new snapshot does not shorten the back-off of an unreachable target.
-        const unreachable = delivery !== undefined && lastResult?.kind === 'unreachable';
-        await clock.sleep(delay(), unreachable ? signal : AbortSignal.any([signal, wake]));
-      }
-    },
-    status: (): TargetStatus => ({
-      target: target.name,
-      heldGeneration: held?.snapshot.metadata.generation,
-      lastResult,
-      failures,
-      lastAcceptedAt,
-    }),
-  };
 }
 
 function describe(result: DeliveryResult): string {

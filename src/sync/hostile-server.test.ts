@@ -10,9 +10,9 @@ import { scriptedWatch } from '../../test/support/scripted-watch.ts';
 import { systemClock } from '../runtime/time.ts';
 import { snapshotLimits } from '../snapshot/format/limits.ts';
 import type { Snapshot } from '../snapshot/format/schema.ts';
-import { createClusterSource } from './cluster-source.ts';
+import { WatchedCluster } from './cluster-source.ts';
 import { apiServicesPath, customResourceDefinitionsPath } from './shared-objects.ts';
-import { runOnce } from './sync-loop.ts';
+import { runOnce } from './sync-once.ts';
 
 const good = classicResponses({ v1: ['pods'], 'batch/v1': ['jobs'] });
 
@@ -24,7 +24,7 @@ async function round(said: Readonly<Record<string, FakeResponse>>, previous?: Sn
   ];
   const connection = scriptedWatch();
   connection.list = (path) => fakeServer({ ...good, ...said }).get(path, 'application/json');
-  const clusterSource = createClusterSource({
+  const clusterSource = new WatchedCluster({
     connection,
     documentsOf: ({ id }) => servers.find((server) => server.id === id)?.documents,
     listed: servers,

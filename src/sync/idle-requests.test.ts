@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { manualClock, settle } from '../../test/support/manual-clock.ts';
 import { listResponse, scriptedWatch } from '../../test/support/scripted-watch.ts';
-import { createClusterSource } from './cluster-source.ts';
+import { WatchedCluster } from './cluster-source.ts';
 
 const lease = (renewTime: number) => ({
   metadata: { name: 'kube-apiserver-a', namespace: 'kube-system', resourceVersion: '9' },
@@ -15,7 +15,7 @@ test('an idle cluster costs its API servers one list of each kind, and a watch o
   const script = scriptedWatch();
   script.list = (path) => listResponse(path.includes(newerLabel) ? [lease(clock.now())] : []);
   const paths: string[] = [];
-  const source = createClusterSource({
+  const source = new WatchedCluster({
     connection: {
       ...script,
       watch(path, signal) {

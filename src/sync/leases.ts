@@ -19,7 +19,7 @@ export interface IdentityLease {
   readonly hostname: string | undefined;
   /**
    * For peers; only servers with Kubernetes' own peer proxy write it (1.28 and later), unchecked: `:6443` without an IP
-   * address is one. Whoever takes it checks it (`createClusterSource`).
+   * address is one. Whoever takes it checks it (`WatchedCluster`).
    */
   readonly address: string | undefined;
   /** The Lease names an address that is not used: its server is there all the same. */

@@ -5,7 +5,7 @@ import { snapshotOf } from '../../test/support/snapshot-builder.ts';
 import { parseSnapshotKeys } from '../snapshot/signing/keys.ts';
 import { openSnapshot } from '../snapshot/signing/open-sealed.ts';
 import { generateSigningKey, signingKeyOf } from '../snapshot/signing/seal.ts';
-import { createPublication, type Delivery } from './deliver.ts';
+import { type Delivery, Publication } from './deliver.ts';
 import { defaultTiming } from './timing.ts';
 
 async function setUp() {
@@ -14,7 +14,7 @@ async function setUp() {
   assert.ok(parsed.ok);
   const clock = manualClock();
   const offered: (Delivery | undefined)[] = [];
-  const publication = createPublication({
+  const publication = new Publication({
     clock,
     signingKey: signingKeyOf(privateJwk),
     timing: {
@@ -117,7 +117,7 @@ test('two sync jobs that overtake each other do so ever more slowly', async () =
 test('without a key the renewed snapshot itself carries the new time', async () => {
   const clock = manualClock();
   const offered: (Delivery | undefined)[] = [];
-  const publication = createPublication({
+  const publication = new Publication({
     clock,
     timing: { ...defaultTiming, renewal: 5_000 },
     signingKey: undefined,

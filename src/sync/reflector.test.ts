@@ -3,7 +3,7 @@ import { type TestContext, test } from 'node:test';
 import { jsonDocument, plainNotFound } from '../../test/support/fake-server-documents.ts';
 import { manualClock, settle } from '../../test/support/manual-clock.ts';
 import { listResponse, scriptedWatch, thing } from '../../test/support/scripted-watch.ts';
-import { createReflector, objectKey } from './reflector.ts';
+import { objectKey, Reflector } from './reflector.ts';
 import { ReadError } from './server-documents.ts';
 import { defaultTiming } from './timing.ts';
 
@@ -17,7 +17,7 @@ async function watching(
   prepare(script);
   const clock = manualClock();
   let changes = 0;
-  const watch = createReflector({
+  const watch = new Reflector({
     path,
     project: (object) => {
       if (objectKey(object).includes('odd')) throw new ReadError('InvalidDocument', 'it is odd');
@@ -269,7 +269,7 @@ test('only after a 410, or an answer of no use, is a list asked of etcd; else it
 test('of a kind without objects a bookmark a minute is enough, though its objects would change all the time', async (context) => {
   const script = scriptedWatch();
   const clock = manualClock();
-  const reflector = createReflector({
+  const reflector = new Reflector({
     path,
     project: objectKey,
     connection: script,

@@ -27,8 +27,6 @@ interface ReflectorOptions<Item> {
   readonly onChange: () => void;
 }
 
-export type Reflector<Item> = ReturnType<typeof createReflector<Item>>;
-
 /** Until a kind that is not served is listed again, milliseconds. */
 const unservedDelay = 60_000;
 /** How long a server may take to end a watch after its lifetime, milliseconds. */
@@ -40,176 +38,204 @@ const maximumLineLength = 16 * 1024 * 1024;
 class Expired extends Error {}
 
 /** Lists and watches the objects of one kind, as client-go's reflector does. */
-export function createReflector<Item>(options: ReflectorOptions<Item>) {
-  const { path, project, connection, clock, timing, onChange } = options;
-  const silenceNow = () => (items?.size ? (options.silenceWithItems ?? timing.silence) : timing.silence);
-  const subject = `a watch of ${withoutQuery(path)}`;
-  const reported = options.reported ?? ((item: Item): unknown => item);
-  const attempted = Promise.withResolvers<void>();
-  let items: Map<string, Item> | undefined;
-  let failure: string | undefined;
-  let failures = 0;
+export class Reflector<Item> {
+  /** Resolves when the first attempt to list them has ended. */
+  readonly attempted: Promise<void>;
+  readonly #options: ReflectorOptions<Item>;
+  readonly #attempted = Promise.withResolvers<void>();
+  #items: Map<string, Item> | undefined;
+  #failure: string | undefined;
+  /** Attempts in a row that were of no use. */
+  #failures = 0;
   /**
    * The age limit of a list: at first whatever the server's watch cache has, later what was seen. `undefined`: only
    * the newest is good enough, after a 410 or an answer that is of no use (as in client-go's reflector, relistResourceVersion).
    */
-  let known: string | undefined = '0';
+  #known: string | undefined = '0';
 
-  function isOther(before: Item | undefined, after: Item | undefined): boolean {
-    if (before === undefined || after === undefined) return before !== after;
-    return !isSameJson(reported(before), reported(after));
+  constructor(options: ReflectorOptions<Item>) {
+    this.#options = options;
+    this.attempted = this.#attempted.promise;
   }
 
-  function keep(next: Map<string, Item>): void {
-    const before = items;
-    items = next;
-    const isSame =
-      before?.size === next.size && [...next].every(([key, item]) => !isOther(before.get(key), item));
-    if (!isSame) onChange();
+  /** Lists and watches until `signal` aborts. Never rejects. Once only. */
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        const version = await this.#list(signal);
+        this.#succeeded();
+        this.#attempted.resolve();
+        if (version === undefined) await this.#options.clock.sleep(unservedDelay, signal);
+        else await this.#follow(version, signal);
+      } catch (error) {
+        if (!signal.aborted) this.#failed(error);
+        if (error instanceof ReadError && error.code !== 'Unreachable') this.#known = undefined;
+        this.#attempted.resolve();
+      }
+      await this.#pause(signal);
+    }
+    this.#attempted.resolve();
   }
 
-  /** @param item `undefined`: it is gone */
-  function change(key: string, item: Item | undefined): void {
-    const before = items?.get(key);
-    if (item === undefined) items?.delete(key);
-    else items?.set(key, item);
-    if (isOther(before, item)) onChange();
+  /**
+   * @returns as last known; `undefined` until the first list, so where the kind is not served. They stay while they cannot
+   *   be read.
+   */
+  items(): readonly Item[] | undefined {
+    return this.#items && [...this.#items.values()];
   }
 
-  function succeeded(): void {
-    if (failure === undefined) return;
-    failure = undefined;
-    onChange();
+  /** @returns the first reason why they are not up to date; `undefined` if they are */
+  failure(): string | undefined {
+    return this.#failure;
   }
 
-  function failed(error: unknown): void {
-    failures++;
-    // The first reason stays: a new one at each attempt would fill the log.
-    if (failure !== undefined) return;
-    failure = errorMessage(error);
-    onChange();
-  }
-
-  async function list(signal: AbortSignal): Promise<string | undefined> {
+  /** @returns the version to watch from; `undefined`: the kind is not served */
+  async #list(signal: AbortSignal): Promise<string | undefined> {
+    const { connection, path, timing, project } = this.#options;
     const found = await withReadTimeout(timing.listTimeout, signal, (deadline) =>
-      listObjects(connection, path, deadline, known),
+      listObjects(connection, path, deadline, this.#known),
     );
     if (found === undefined) return undefined;
-    known = found.resourceVersion || '0';
-    keep(new Map(found.items.map((object) => [objectKey(object), project(object)])));
+    this.#known = found.resourceVersion || '0';
+    this.#keep(new Map(found.items.map((object) => [objectKey(object), project(object)])));
     return found.resourceVersion || undefined;
   }
 
   /** Watches from `version` on, over one connection after the other, until something may be missing. */
-  async function follow(version: string, signal: AbortSignal): Promise<void> {
+  async #follow(version: string, signal: AbortSignal): Promise<void> {
+    const { clock, timing } = this.#options;
     let from = version;
     while (!signal.aborted) {
       const openedAt = clock.monotonic();
       const lifetime = timing.watchLifetime * (0.9 + 0.2 * clock.random());
       const openedFrom = from;
       try {
-        for await (const { type, object } of watch(from, lifetime, signal)) {
-          if (type !== 'BOOKMARK') {
-            change(objectKey(object), type === 'DELETED' ? undefined : project(object));
-          }
-          from = resourceVersionOf(object) ?? from;
-          known = from;
+        for await (const event of this.#watch(from, lifetime, signal)) {
+          this.#take(event);
+          from = resourceVersionOf(event.object) ?? from;
+          this.#known = from;
         }
         // A server that ends each watch at once, without an event, must not be asked without end.
-        const wasUseful = from !== openedFrom || clock.monotonic() - openedAt >= silenceNow();
-        failures = wasUseful ? 0 : failures + 1;
+        const wasUseful = from !== openedFrom || clock.monotonic() - openedAt >= this.#silence();
+        this.#failures = wasUseful ? 0 : this.#failures + 1;
       } catch (error) {
         if (signal.aborted) return;
-        if (from !== openedFrom) failures = 0;
+        if (from !== openedFrom) this.#failures = 0;
         if (error instanceof Expired) {
-          known = undefined;
+          this.#known = undefined;
           // A first time is normal. A server that returns it for each watch must not be listed without end.
-          if (from === openedFrom) failures++;
+          if (from === openedFrom) this.#failures++;
           return;
         }
-        failed(error);
+        this.#failed(error);
         // A server that refuses to continue from there (after a restore of etcd, for example) will refuse it again.
         if (error instanceof ReadError && error.code !== 'Unreachable') return;
       }
-      await pause(signal);
+      await this.#pause(signal);
     }
   }
 
   /**
    * The events of one watch. Ends when the server ends it, or after too long a silence: the next watch shows whether that
-   * was an outage. A line that the connection broke off within is no event: the next watch continues from the last one.
+   * was an outage.
    *
    * @throws {Expired | ReadError}
    */
-  async function* watch(from: string, lifetime: number, signal: AbortSignal): AsyncGenerator<WatchEvent> {
+  async *#watch(from: string, lifetime: number, signal: AbortSignal): AsyncGenerator<WatchEvent> {
+    const { connection, path, clock } = this.#options;
     const attempt = new AbortController();
-    const silence = silenceNow();
+    const silence = this.#silence();
     const either = AbortSignal.any([signal, attempt.signal]);
     void clock.sleep(lifetime + lifetimeGrace, either).then(() => attempt.abort());
     try {
       const opening = connection.watch(watchPath(path, from, lifetime), either);
       const response = await waitAtMost(opening, silence, clock, either);
       if (response === 'timed-out') {
-        throw new ReadError('Unreachable', `no response to ${subject} within ${silence} ms`);
+        throw new ReadError('Unreachable', `no response to ${this.#subject()} within ${silence} ms`);
       }
       const { status, chunks } = response;
       // 404: a new list shows whether the kind is not served at all, or only not by this server.
       if (status === 410 || status === 404) throw new Expired();
-      if (status !== 200) throw new ReadError('UnexpectedStatus', `${subject} returned ${status}`);
-      succeeded();
-      const received = chunks[Symbol.asyncIterator]();
-      let rest = '';
-      while (!either.aborted) {
-        // A connection to a peer that is gone can stay open and silent for ever.
-        const result = await waitAtMost(received.next(), silenceNow(), clock, either);
-        if (either.aborted || result === 'timed-out' || result.done === true) return;
-        const lines = (rest + result.value).split('\n');
-        rest = lines.pop() ?? '';
-        if (rest.length > maximumLineLength) {
-          throw new ReadError(
-            'InvalidDocument',
-            `an event of a watch is longer than ${maximumLineLength} characters`,
-          );
-        }
-        for (const line of lines) if (line.trim() !== '') yield parseEvent(line, subject);
-      }
+      if (status !== 200) throw new ReadError('UnexpectedStatus', `${this.#subject()} returned ${status}`);
+      this.#succeeded();
+      yield* this.#events(chunks, either);
     } finally {
       attempt.abort();
     }
   }
 
-  const pause = (signal: AbortSignal) =>
-    clock.sleep(backOffDelay(timing.watchBackOff, Math.max(failures, 1), clock.random()), signal);
-
-  return {
-    /** Lists and watches until `signal` aborts. Never rejects. Once only. */
-    async run(signal: AbortSignal): Promise<void> {
-      while (!signal.aborted) {
-        try {
-          const version = await list(signal);
-          succeeded();
-          attempted.resolve();
-          if (version === undefined) await clock.sleep(unservedDelay, signal);
-          else await follow(version, signal);
-        } catch (error) {
-          if (!signal.aborted) failed(error);
-          if (error instanceof ReadError && error.code !== 'Unreachable') known = undefined;
-          attempted.resolve();
-        }
-        await pause(signal);
+  /** One event a line. A line that the connection broke off within is no event: the next watch continues from the last one. */
+  async *#events(chunks: AsyncIterable<string>, signal: AbortSignal): AsyncGenerator<WatchEvent> {
+    const received = chunks[Symbol.asyncIterator]();
+    let rest = '';
+    while (!signal.aborted) {
+      // A connection to a peer that is gone can stay open and silent for ever.
+      const result = await waitAtMost(received.next(), this.#silence(), this.#options.clock, signal);
+      if (signal.aborted || result === 'timed-out' || result.done === true) return;
+      const lines = (rest + result.value).split('\n');
+      rest = lines.pop() ?? '';
+      if (rest.length > maximumLineLength) {
+        const longest = `${maximumLineLength} characters`;
+        throw new ReadError('InvalidDocument', `an event of a watch is longer than ${longest}`);
       }
-      attempted.resolve();
-    },
-    /**
-     * As last known; `undefined` until the first list, so where the kind is not served. They stay while they cannot be
-     * read.
-     */
-    items: (): readonly Item[] | undefined => items && [...items.values()],
-    /** The first reason why they are not up to date; `undefined` if they are. */
-    failure: () => failure,
-    /** Resolves when the first attempt to list them has ended. */
-    attempted: attempted.promise,
-  };
+      for (const line of lines) if (line.trim() !== '') yield parseEvent(line, this.#subject());
+    }
+  }
+
+  #take({ type, object }: WatchEvent): void {
+    if (type === 'BOOKMARK') return;
+    const key = objectKey(object);
+    const before = this.#items?.get(key);
+    const item = type === 'DELETED' ? undefined : this.#options.project(object);
+    if (item === undefined) this.#items?.delete(key);
+    else this.#items?.set(key, item);
+    if (this.#isOther(before, item)) this.#options.onChange();
+  }
+
+  #keep(items: Map<string, Item>): void {
+    const before = this.#items;
+    this.#items = items;
+    const isSame =
+      before?.size === items.size && [...items].every(([key, item]) => !this.#isOther(before.get(key), item));
+    if (!isSame) this.#options.onChange();
+  }
+
+  #isOther(before: Item | undefined, after: Item | undefined): boolean {
+    const { reported = (item: Item): unknown => item } = this.#options;
+    if (before === undefined || after === undefined) return before !== after;
+    return !isSameJson(reported(before), reported(after));
+  }
+
+  #succeeded(): void {
+    if (this.#failure === undefined) return;
+    this.#failure = undefined;
+    this.#options.onChange();
+  }
+
+  #failed(error: unknown): void {
+    this.#failures++;
+    // The first reason stays: a new one at each attempt would fill the log.
+    if (this.#failure !== undefined) return;
+    this.#failure = errorMessage(error);
+    this.#options.onChange();
+  }
+
+  /** @returns milliseconds after which a watch that is silent is opened again */
+  #silence(): number {
+    const { timing, silenceWithItems = timing.silence } = this.#options;
+    return this.#items?.size ? silenceWithItems : timing.silence;
+  }
+
+  #subject(): string {
+    return `a watch of ${withoutQuery(this.#options.path)}`;
+  }
+
+  #pause(signal: AbortSignal): Promise<void> {
+    const { clock, timing } = this.#options;
+    const failures = Math.max(this.#failures, 1);
+    return clock.sleep(backOffDelay(timing.watchBackOff, failures, clock.random()), signal);
+  }
 }
 
 function watchPath(path: string, from: string, lifetime: number): string {

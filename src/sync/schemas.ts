@@ -4,9 +4,9 @@ import { type Clock, createTimeSlice, type TimeSlice } from '../runtime/time.ts'
 import type { ServedSet, Snapshot } from '../snapshot/format/schema.ts';
 import { versionPartsOf } from './counted-version.ts';
 import { createDocumentCache, type DocumentState } from './document-cache.ts';
+import type { ReadableServer, ReaderRecord } from './reader-record.ts';
 import { schemaDigests } from './schema-digests.ts';
 import { jsonType, parseJson, ReadError, type ServerDocuments, withoutQuery } from './server-documents.ts';
-import type { ReadableServer } from './server-readers.ts';
 import {
   documentsIn,
   groupVersionsIn,
@@ -29,10 +29,8 @@ interface SchemaReaderOptions {
 }
 
 export interface SchemasRequest {
-  readonly servers: readonly ReadableServer[];
-  readonly readings: ReadonlyMap<string, ServerReading>;
-  /** What servers that are not ready yet say that they will serve: read now, compared once they are. Default: nothing. */
-  readonly early?: ReadonlyMap<string, SuccessfulReading> | undefined;
+  /** What servers that are not ready yet say that they will serve is read now, and compared once they are. */
+  readonly records: readonly ReaderRecord[];
   readonly previous: Snapshot | undefined;
   /** Group versions that belong to no single server (`sharedGroupVersions`). */
   readonly shared: ReadonlySet<string>;
@@ -79,9 +77,7 @@ export function createSchemaReader(options: SchemaReaderOptions) {
   }
   return {
     async read({
-      servers,
-      readings,
-      early = new Map<string, SuccessfulReading>(),
+      records,
       previous,
       shared,
       everShared = shared,
@@ -89,28 +85,25 @@ export function createSchemaReader(options: SchemaReaderOptions) {
       signal,
     }: SchemasRequest): Promise<ComparedSchemas> {
       const versions = await Promise.all(
-        servers.map(({ id }) => versionOf(readings.get(id), lastKnown(previous, id), everShared)),
+        records.map(({ server: { id }, reading }) => versionOf(reading, lastKnown(previous, id), everShared)),
       );
-      const coming = await Promise.all(
-        [...early.values()].map((each) => versionOf(each, undefined, everShared)),
+      const early = records.flatMap(({ server, early }) =>
+        early?.reading === undefined ? [] : [{ server, reading: early.reading }],
       );
+      const coming = await Promise.all(early.map(({ reading }) => versionOf(reading, undefined, everShared)));
       const areSeveral = (all: readonly (string | undefined)[]) => always || areSeveralVersions(all);
       if (!areSeveral([...versions, ...coming])) {
         documents.clear();
         digested = new Map();
         return { byServer: undefined, warnings: [] };
       }
-      const wanted = servers.flatMap((server) => {
-        const reading = readings.get(server.id);
+      const wanted = records.flatMap(({ server, reading }) => {
         const known = lastKnown(previous, server.id);
         return reading?.ok === true || known !== undefined
           ? [wantedOf(server, reading?.ok === true ? reading : undefined, known, shared)]
           : [];
       });
-      const soonWanted = servers.flatMap((server) => {
-        const reading = early.get(server.id);
-        return reading === undefined ? [] : [wantedOf(server, reading, undefined, shared)];
-      });
+      const soonWanted = early.map(({ server, reading }) => wantedOf(server, reading, undefined, shared));
       const byUrl = Map.groupBy(
         [...wanted, ...soonWanted].flatMap((each) => each.documents),
         ({ url }) => url,

@@ -11,14 +11,14 @@ import {
 } from '../../test/support/fake-server-documents.ts';
 import { manualClock, mockTimersOfSomeLength, settle } from '../../test/support/manual-clock.ts';
 import { ReadError, type ServerDocument } from './server-documents.ts';
-import { createServerReaders } from './server-readers.ts';
+import { ServerReaders } from './server-readers.ts';
 import { defaultTiming } from './timing.ts';
 
 const responses = classicResponses({ v1: ['pods'] });
 
 function setUp(servers: Readonly<Record<string, FakeServer>>) {
   const clock = manualClock();
-  const readers = createServerReaders({
+  const readers = new ServerReaders({
     clock,
     timing: {
       ...defaultTiming,
@@ -32,6 +32,10 @@ function setUp(servers: Readonly<Record<string, FakeServer>>) {
   return { clock, readers, signal: new AbortController().signal };
 }
 
+/** IDs of the servers that have been read. */
+const read = (records: ReturnType<ServerReaders['records']>) =>
+  [...records].flatMap(([id, { reading }]) => (reading?.ok ? [id] : []));
+
 test('a hanging server holds up neither the round nor the next read of the others', async () => {
   const release = Promise.withResolvers<ServerDocument>();
   const hanging = fakeServer({ ...responses, '/api': () => release.promise });
@@ -40,7 +44,7 @@ test('a hanging server holds up neither the round nor the next read of the other
 
   const first = readers.round(signal, 2000);
   await clock.advance(2000);
-  assert.deepEqual([...(await first).keys()], ['healthy']);
+  assert.deepEqual(read(await first), ['healthy']);
   for (let round = 2; round <= 3; round++) {
     // No time passes: longestWait is spent on a slow read once.
     await readers.round(signal, 2000);
@@ -50,7 +54,7 @@ test('a hanging server holds up neither the round nor the next read of the other
 
   release.resolve({ status: 200, contentType: 'application/json', body: JSON.stringify(responses['/api']) });
   const readings = await readers.round(signal, undefined);
-  assert.equal(readings.get('hanging')?.ok, true);
+  assert.equal(readings.get('hanging')?.reading?.ok, true);
 });
 
 test('a failing server is left alone for longer each time, and read at every round once it is back', async () => {
@@ -71,7 +75,7 @@ test('a failing server is left alone for longer each time, and read at every rou
   for (const [path, response] of Object.entries(responses)) server.responses.set(path, response);
   await clock.advance(4000);
   const healed = await readers.round(signal, undefined);
-  assert.equal(healed.get('server')?.ok, true);
+  assert.equal(healed.get('server')?.reading?.ok, true);
   const before = reads();
   await readers.round(signal, undefined);
   assert.ok(reads() > before);
@@ -85,7 +89,7 @@ test('a server that begins to hang keeps its last reading meanwhile', async () =
   server.responses.set('/api', hangs);
   const round = readers.round(controller.signal, 2000);
   await clock.advance(2000);
-  assert.equal((await round).get('server')?.ok, true);
+  assert.equal((await round).get('server')?.reading?.ok, true);
   controller.abort();
 });
 
@@ -95,8 +99,11 @@ test('the end of the sync job is no failure of a server', async () => {
   const controller = new AbortController();
   const round = readers.round(controller.signal, undefined);
   controller.abort();
-  assert.equal((await round).size, 0);
+  assert.deepEqual(read(await round), []);
 });
+
+/** What a server said while it was not ready. */
+const earlyOf = (readers: ServerReaders) => readers.records().get('server')?.early?.reading;
 
 const reads = (server: FakeServer) => server.asked.filter((path) => path === '/version').length;
 
@@ -117,7 +124,7 @@ test('a server that is another process now is read at once, whatever its back-of
   for (const [path, response] of Object.entries(responses)) server.responses.set(path, response);
   follow('second');
   const readings = await readers.round(signal, undefined);
-  assert.equal(readings.get('server')?.ok, true);
+  assert.equal(readings.get('server')?.reading?.ok, true);
 });
 
 test('a server that is another process now is read over new connections, and so is every one when somebody knows more', async () => {
@@ -152,11 +159,11 @@ test('a late response of an earlier process does not replace that of the new one
   readers.follow([{ id: 'server', documents: server, holderIdentity: 'second' }]);
   await settle();
   // That the read was dropped is no failure of the server.
-  assert.equal(readers.reading('server')?.ok, true);
+  assert.equal(readers.records().get('server')?.reading?.ok, true);
   await readers.round(signal, undefined);
   late.resolve({ status: 500, contentType: 'text/plain', body: 'going' });
   await settle();
-  const reading = readers.reading('server');
+  const reading = readers.records().get('server')?.reading;
   assert.deepEqual(reading?.ok === true && reading.set.storageVersions, {
     'core.pods': ['v1'],
     'batch.jobs': ['v1'],
@@ -171,7 +178,7 @@ test('a server that comes back under another ID became ready after its address w
   const readAs = async (...ids: readonly string[]) => {
     readers.follow(ids.map((id) => ({ id, address, documents: server })));
     await readers.round(signal, undefined);
-    return ids.map((id) => readers.starts().get(id));
+    return ids.map((id) => readers.records().get(id)?.start);
   };
   // Nobody has seen it start.
   assert.deepEqual(await readAs('endpoint'), [undefined]);
@@ -197,10 +204,10 @@ test('a server with a new address is read there, and one that is gone is forgott
   const after = fakeServer(responses);
   const { readers, signal } = setUp({ other: fakeServer(responses) });
   readers.follow([{ id: 'server', documents: before }]);
-  assert.deepEqual([...(await readers.round(signal, undefined)).keys()], ['server']);
+  assert.deepEqual(read(await readers.round(signal, undefined)), ['server']);
   readers.follow([{ id: 'server', documents: after }]);
   // Until it was read there, its last reading counts.
-  assert.equal(readers.reading('server')?.ok, true);
+  assert.equal(readers.records().get('server')?.reading?.ok, true);
   await readers.round(signal, undefined);
   assert.deepEqual([reads(before), reads(after)], [1, 1]);
   readers.follow([]);
@@ -220,7 +227,7 @@ test('a group version of the last reading is read again, though nothing lists it
   });
   const { readers, signal } = setUp({ server });
   const things = async () => {
-    const reading = (await readers.round(signal, undefined)).get('server');
+    const reading = (await readers.round(signal, undefined)).get('server')?.reading;
     assert.ok(reading?.ok);
     return reading.set.storageVersions['old.example.com.things'];
   };
@@ -257,15 +264,15 @@ test('a server that was lost is read while it starts, counts once it is ready, a
   respond({ ...upgraded, '/readyz': hangs });
   await clock.advance(300);
   context.mock.timers.tick(1000);
-  assert.deepEqual([isHeard, readers.early().size], [false, 0]);
+  assert.deepEqual([isHeard, earlyOf(readers)], [false, undefined]);
   respond({ ...upgraded, '/readyz': () => jsonDocument({}, 500) });
   await clock.advance(300);
   await news;
-  const early = readers.early().get('server');
+  const early = earlyOf(readers);
   assert.deepEqual(early?.set.storageVersions['batch.jobs'], ['v1']);
   // A round waits for no answer of it, and what it has said does not count yet.
   server.responses.set('/readyz', hangs);
-  assert.equal((await readers.round(signal, 2000)).get('server')?.ok, false);
+  assert.equal((await readers.round(signal, 2000)).get('server')?.reading?.ok, false);
 
   server.responses.set('/readyz', () => jsonDocument({}));
   const asked = [reads(server), reads(other)];
@@ -273,11 +280,11 @@ test('a server that was lost is read while it starts, counts once it is ready, a
   context.mock.timers.tick(1000);
   await clock.advance(300);
   await ready;
-  const reading = (await readers.round(signal, 0)).get('server');
+  const reading = (await readers.round(signal, 0)).get('server')?.reading;
   assert.deepEqual(reading?.ok === true && reading.set.storageVersions['batch.jobs'], ['v1']);
   assert.deepEqual([reads(server), reads(other)], [(asked[0] ?? 0) + 1, asked[1]]);
-  assert.equal(readers.starts().get('server')?.readyAt, clock.monotonic() - 200);
-  assert.deepEqual([readers.expectsNews(), readers.early().size], [false, 0]);
+  assert.equal(readers.records().get('server')?.start?.readyAt, clock.monotonic() - 200);
+  assert.deepEqual([readers.expectsNews(), earlyOf(readers)], [false, undefined]);
 });
 
 test('a server that is back ends the wait of a round for a slow one, which is news once it has been read', async () => {
@@ -295,19 +302,19 @@ test('a server that is back ends the wait of a round for a slow one, which is ne
 
   const starting = readers.round(signal, 2000);
   await clock.advance(100);
-  assert.equal((await starting).get('server')?.ok, false);
-  assert.equal(readers.early().has('server'), true);
+  assert.equal((await starting).get('server')?.reading?.ok, false);
+  assert.ok(earlyOf(readers) !== undefined);
   server.responses.set('/readyz', () => jsonDocument({}));
   const ready = readers.untilNews(signal, signal);
   await clock.advance(100);
   await ready;
-  assert.equal((await readers.round(signal, 2000)).get('server')?.ok, true);
+  assert.equal((await readers.round(signal, 2000)).get('server')?.reading?.ok, true);
   assert.equal(readers.expectsNews(), true);
 
   const read = readers.untilNews(signal, signal);
   release.resolve({ status: 200, contentType: 'application/json', body: JSON.stringify(responses['/api']) });
   await read;
-  assert.equal((await readers.round(signal, 0)).get('slow')?.ok, true);
+  assert.equal((await readers.round(signal, 0)).get('slow')?.reading?.ok, true);
   assert.equal(readers.expectsNews(), false);
 });
 
@@ -317,7 +324,7 @@ test('why a server cannot be read is said as it is, also while it is asked wheth
   await readers.round(signal, undefined);
   const reasonNow = async () => {
     await clock.advance(4000);
-    const reading = (await readers.round(signal, undefined)).get('server');
+    const reading = (await readers.round(signal, undefined)).get('server')?.reading;
     return reading?.ok === false ? reading.reason : undefined;
   };
   const untrusted = () => Promise.reject(new ReadError('Unreachable', '/api: self-signed certificate'));
@@ -347,29 +354,29 @@ test('a server that is another process since it was read last counts from when i
   await clock.advance(500);
   server.responses.set('/version', version('v1.26.0'));
   server.responses.set('/readyz', () => jsonDocument({}, 500));
-  assert.equal((await readers.round(signal, undefined)).get('server')?.ok, false);
-  assert.equal(readers.early().get('server')?.version, 'v1.26.0');
-  assert.deepEqual([...readers.starts()], []);
+  assert.equal((await readers.round(signal, undefined)).get('server')?.reading?.ok, false);
+  assert.equal(earlyOf(readers)?.version, 'v1.26.0');
+  assert.equal(readers.records().get('server')?.start, undefined);
 
   const notReadyAt = clock.monotonic();
   server.responses.set('/readyz', () => jsonDocument({}));
   const ready = readers.untilNews(signal, signal);
   await clock.advance(300);
   await ready;
-  assert.equal((await readers.round(signal, 0)).get('server')?.ok, true);
-  assert.deepEqual(readers.starts().get('server'), { notReadyAt, readyAt: clock.monotonic() - 200 });
+  assert.equal((await readers.round(signal, 0)).get('server')?.reading?.ok, true);
+  assert.deepEqual(readers.records().get('server')?.start, { notReadyAt, readyAt: clock.monotonic() - 200 });
 });
 
 test('a server that is met while it starts counts once it is ready', async (context) => {
   mockTimersOfSomeLength(context);
   const server = fakeServer({ ...responses, '/readyz': () => jsonDocument({}, 500) });
   const { clock, readers, signal } = setUp({ server });
-  assert.equal((await readers.round(signal, undefined)).get('server')?.ok, false);
+  assert.equal((await readers.round(signal, undefined)).get('server')?.reading?.ok, false);
   await settle();
-  assert.equal((await readers.round(signal, 0)).get('server')?.ok, false);
+  assert.equal((await readers.round(signal, 0)).get('server')?.reading?.ok, false);
   server.responses.set('/readyz', () => jsonDocument({}));
   const ready = readers.untilNews(signal, signal);
   await clock.advance(300);
   await ready;
-  assert.equal((await readers.round(signal, 0)).get('server')?.ok, true);
+  assert.equal((await readers.round(signal, 0)).get('server')?.reading?.ok, true);
 });

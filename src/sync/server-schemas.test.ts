@@ -13,7 +13,8 @@ import {
 import { manualClock, settle } from '../../test/support/manual-clock.ts';
 import { snapshotOf } from '../../test/support/snapshot-builder.ts';
 import type { ServedSet, Snapshot } from '../snapshot/format/schema.ts';
-import { createRoundContext, runRound, type SyncParts } from './sync-loop.ts';
+import { ClusterReader } from './round.ts';
+import type { SyncParts } from './sync-parts.ts';
 
 type Fields = Readonly<Record<string, string>>;
 
@@ -97,7 +98,7 @@ function holdTimers({ mock }: TestContext): void {
 function setUp(served: Readonly<Record<string, Served>>, options: Partial<SyncParts> = {}) {
   const clock = manualClock();
   const servers = new Map(Object.entries(served).map(([id, each]) => [id, fakeServer(responsesOf(each))]));
-  const context = createRoundContext({
+  const reader = new ClusterReader({
     clusterSource: clusterOf(
       [...servers].map(([id, documents]) => ({ id, documents, address: `${id}.example.com:6443` })),
     ),
@@ -119,16 +120,16 @@ function setUp(served: Readonly<Record<string, Served>>, options: Partial<SyncPa
     asked: () =>
       [...servers.values()].flatMap(({ asked }) => asked.filter((path) => path.startsWith('/openapi/v3/'))),
     async round(longestWait: number | undefined = undefined) {
-      const waits = longestWait === undefined;
+      const waitsForSchemas = longestWait === undefined;
       const { signal } = new AbortController();
-      const outcome = await runRound(context, previous, longestWait, waits, signal);
+      const outcome = await reader.round({ previous, longestWait, waitsForSchemas }, signal);
       previous = outcome.snapshot;
       return outcome;
     },
     /** Until a server that was lost has said something. */
     async news() {
       const { signal } = new AbortController();
-      const heard = context.readers.untilNews(signal, signal);
+      const heard = reader.readers.untilNews(signal, signal);
       await clock.advance(300);
       await heard;
     },

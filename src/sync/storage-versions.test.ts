@@ -13,7 +13,7 @@ import { manualClock, mockTimersOfSomeLength, settle } from '../../test/support/
 import { storageVersionHash } from '../apimachinery/storage-version-hash.ts';
 import type { ServedSet } from '../snapshot/format/schema.ts';
 import { buildSnapshot } from './build-snapshot.ts';
-import { createServerReaders } from './server-readers.ts';
+import { ServerReaders } from './server-readers.ts';
 import {
   parseStorageVersion,
   type StoringServer,
@@ -198,11 +198,11 @@ const timing = {
 
 function setUp(documents: FakeServer) {
   const clock = manualClock();
-  const readers = createServerReaders({ clock, timing });
+  const readers = new ServerReaders({ clock, timing });
   readers.follow([{ id: 'a', documents }]);
   const { signal } = new AbortController();
   const read = async (): Promise<ServedSet> => {
-    const reading = (await readers.round(signal, undefined)).get('a');
+    const reading = (await readers.round(signal, undefined)).get('a')?.reading;
     assert.ok(reading?.ok);
     return reading.set;
   };
@@ -304,18 +304,17 @@ test('documents that have not changed since an earlier run are not read', async 
     clock: manualClock(),
     timing,
   };
-  const first = createServerReaders(options);
+  const first = new ServerReaders(options);
   first.follow([{ id: 'a', documents }]);
-  const readings = await first.round(signal, undefined);
+  const records = await first.round(signal, undefined);
   const { snapshot } = await buildSnapshot({
-    servers: [{ id: 'a' }],
-    readings,
+    servers: [...records.values()],
     clusterObjects: { apiServices: [], customResourceGroups: [], warnings: [] },
     now: Date.UTC(2026, 0, 31),
   });
-  const next = createServerReaders({ ...options, previous: snapshot });
+  const next = new ServerReaders({ ...options, previous: snapshot });
   next.follow([{ id: 'a', documents }]);
-  const reading = (await next.round(signal, undefined)).get('a');
+  const reading = (await next.round(signal, undefined)).get('a')?.reading;
   assert.deepEqual(reading?.ok === true && reading.set.storageVersionHashes, {
     'apps.deployments': hashOfV1,
   });
@@ -334,8 +333,7 @@ test('an invalid hash is in no snapshot', async () => {
     version: undefined,
   } as const;
   const { snapshot } = await buildSnapshot({
-    servers: [{ id: 'a' }],
-    readings: new Map([['a', reading]]),
+    servers: [{ server: { id: 'a' }, reading }],
     clusterObjects: { apiServices: [], customResourceGroups: [], warnings: [] },
     now: Date.UTC(2026, 0, 31),
   });

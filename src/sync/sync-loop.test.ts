@@ -17,9 +17,11 @@ import { silentLogger } from '../runtime/logger.ts';
 import { systemClock } from '../runtime/time.ts';
 import { snapshotLimits } from '../snapshot/format/limits.ts';
 import type { Snapshot } from '../snapshot/format/schema.ts';
-import { createClusterSource } from './cluster-source.ts';
+import { WatchedCluster } from './cluster-source.ts';
 import type { DeliveryResult, SnapshotTarget } from './deliver.ts';
-import { createSyncLoop, runOnce, type SyncParts } from './sync-loop.ts';
+import { SyncLoop } from './sync-loop.ts';
+import { runOnce } from './sync-once.ts';
+import type { SyncParts } from './sync-parts.ts';
 
 const older = classicResponses({ v1: ['pods'], 'autoscaling/v2beta2': ['horizontalpodautoscalers'] });
 const newer = classicResponses({ v1: ['pods'], 'autoscaling/v2': ['horizontalpodautoscalers'] });
@@ -56,7 +58,7 @@ function optionsFor(servers: Readonly<Record<string, FakeServer>>, rest: Partial
 function start(options: SyncParts) {
   const clock = manualClock();
   const warnings: string[] = [];
-  const loop = createSyncLoop({
+  const loop = new SyncLoop({
     ...options,
     clock,
     logger: { ...silentLogger, warn: ({ warning }, message) => warnings.push(`${message}: ${warning}`) },
@@ -197,7 +199,7 @@ test('an unchanged snapshot is renewed while the cluster is read, and by no roun
   const { clusterSource } = optionsFor({ a }, {});
   let apiServices: ReturnType<typeof clusterSource.look>['objects']['apiServices'];
   const looking = () => {
-    const view = clusterSource.look(() => undefined);
+    const view = clusterSource.look(new Map());
     return { ...view, objects: { ...view.objects, apiServices } };
   };
   const putAt: number[] = [];
@@ -364,7 +366,7 @@ test('custom resources stay known from one run to the next while no server that 
   const signal = new AbortController().signal;
   const before = scriptedWatch();
   before.list = (path) => documents.get(path, 'application/json');
-  const listed = createClusterSource({
+  const listed = new WatchedCluster({
     connection: before,
     documentsOf: () => documents,
     listed: servers,
@@ -376,7 +378,7 @@ test('custom resources stay known from one run to the next while no server that 
   // The next run watches through an API server that starts: before 1.23 it says that it serves nothing.
   const connection = scriptedWatch();
   connection.list = () => plainNotFound;
-  const clusterSource = createClusterSource({
+  const clusterSource = new WatchedCluster({
     connection,
     documentsOf: () => documents,
     finding: { servingNames: async () => [], previous },
@@ -399,7 +401,7 @@ test('an APIService that is left out is told of whatever else cannot be read, an
   for (const other of others) {
     const connection = scriptedWatch();
     connection.list = (path) => (path.startsWith(services) ? listResponse([odd]) : other());
-    const clusterSource = createClusterSource({
+    const clusterSource = new WatchedCluster({
       connection,
       documentsOf: () => documents,
       finding: { servingNames: async () => [] },

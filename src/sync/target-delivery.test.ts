@@ -4,7 +4,7 @@ import { eventually } from '../../test/support/eventually.ts';
 import { manualClock, settle } from '../../test/support/manual-clock.ts';
 import { snapshotOf } from '../../test/support/snapshot-builder.ts';
 import { silentLogger } from '../runtime/logger.ts';
-import { createTargetDelivery, type Delivery, type DeliveryResult } from './deliver.ts';
+import { type Delivery, type DeliveryResult, TargetDelivery } from './deliver.ts';
 import { defaultTiming } from './timing.ts';
 
 const accepted: DeliveryResult = { kind: 'accepted' };
@@ -29,7 +29,7 @@ function setUp(
   const held: number[] = [];
   let questions = 0;
   const warnings: unknown[] = [];
-  const target = createTargetDelivery(
+  const target = new TargetDelivery(
     {
       name: 'router',
       async put({ snapshot }) {

@@ -7,7 +7,7 @@ import { createMemorySnapshotStore } from '../../src/snapshot/receiving/snapshot
 import { parseSnapshotKeys } from '../../src/snapshot/signing/keys.ts';
 import { generateSigningKey, signingKeyOf } from '../../src/snapshot/signing/seal.ts';
 import type { Delivery, DeliveryResult } from '../../src/sync/deliver.ts';
-import { createSyncLoop } from '../../src/sync/sync-loop.ts';
+import { SyncLoop } from '../../src/sync/sync-loop.ts';
 import { clusterOf } from '../support/cluster-states.ts';
 import { eventually } from '../support/eventually.ts';
 import { classicResponses, fakeServer } from '../support/fake-server-documents.ts';
@@ -55,7 +55,7 @@ test('a sync job that starts with its clock an hour behind goes above what the r
   for (const start of [noon, noon - hour]) {
     const clock = manualClock(start);
     const responses = start === noon ? older : classicResponses({ v1: ['pods'], 'batch/v2': ['jobs'] });
-    const loop = createSyncLoop({
+    const loop = new SyncLoop({
       clusterSource: clusterOf([
         { id: 'a', address: 'a.example.com:6443', documents: fakeServer(responses) },
       ]),

@@ -4,7 +4,9 @@ import { eventually } from '../../../test/support/eventually.ts';
 import { exampleCluster } from '../../../test/support/example-cluster.ts';
 import { loadClusterAccess } from '../../node/credentials/cluster-access.ts';
 import type { Snapshot } from '../../snapshot/format/schema.ts';
-import { createSyncLoop, runOnce, type SyncParts } from '../sync-loop.ts';
+import { SyncLoop } from '../sync-loop.ts';
+import { runOnce } from '../sync-once.ts';
+import type { SyncParts } from '../sync-parts.ts';
 import type { ServerDescription } from '../sync-server.ts';
 import type { SyncTiming } from '../timing.ts';
 import { ApiClient } from './api-client.ts';
@@ -41,7 +43,7 @@ async function syncing(
   const given = grace === undefined ? {} : { grace };
   const sourceAfter = await opened(context, kubeconfig, servers, given);
   const taken: Snapshot[] = [];
-  const loop = createSyncLoop({
+  const loop = new SyncLoop({
     clusterSource: sourceAfter(previous),
     previous,
     targets: [

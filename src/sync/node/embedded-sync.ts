@@ -11,7 +11,8 @@ import type { Snapshot } from '../../snapshot/format/schema.ts';
 import { SnapshotError } from '../../snapshot/format/snapshot-error.ts';
 import type { OwnSnapshotReceiver } from '../../snapshot/receiving/own-receiver.ts';
 import type { DeliveryResult, SnapshotTarget } from '../deliver.ts';
-import type { SyncLoop, SyncOnceResult } from '../sync-loop.ts';
+import type { SyncLoop } from '../sync-loop.ts';
+import type { SyncOnceResult } from '../sync-once.ts';
 import { type LocalApiServer, runSync, type SyncOptions, syncOnce } from './run-sync.ts';
 
 /**

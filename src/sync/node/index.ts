@@ -4,7 +4,8 @@ export type { ClusterAccessOptions } from '../../node/configuration/serve-config
 export { ClusterAccessError } from '../../node/credentials/cluster-access.ts';
 export type { Delivery, DeliveryResult, SealedDelivery, SnapshotTarget, TargetStatus } from '../deliver.ts';
 export { ReadError, type ReadErrorCode } from '../server-documents.ts';
-export type { ServerStatus, SyncLoop, SyncOnceResult, SyncStatus } from '../sync-loop.ts';
+export type { ServerStatus, SyncLoop, SyncStatus } from '../sync-loop.ts';
+export type { SyncOnceResult } from '../sync-once.ts';
 export type { ServerDescription, ServerReading, SyncObserver } from '../sync-server.ts';
 export type { SyncTiming } from '../timing.ts';
 export { type SnapshotFromFolderOptions, snapshotFromFolder } from './recording.ts';

@@ -42,10 +42,10 @@ test('the certificate authorities of a kubeconfig count for other servers, too, 
     { servers, peers: { allowLoopback: true }, timing: { watchBackOff: soon } },
     access,
   );
-  source.look(() => true);
+  source.look(new Map());
   isRotated = true;
   running(context, (signal) => source.run(signal));
-  await eventually(() => source.look(() => true).objects.apiServices !== undefined);
+  await eventually(() => source.look(new Map()).objects.apiServices !== undefined);
 });
 
 test('nothing is dialled that the address policy refuses, whatever Leases and EndpointSlices name', async (context) => {
@@ -81,7 +81,7 @@ test('nothing is dialled that the address policy refuses, whatever Leases and En
   const { signal } = new AbortController();
   running(context, (ended) => source.run(ended));
   await source.ready(signal);
-  const { refused, servers: found, warnings } = source.look(() => false);
+  const { refused, servers: found, warnings } = source.look(new Map());
   assert.deepEqual(refused.map(({ id, address }) => [id, address]).sort(), [
     [`endpoint-127-0-0-1-${trapPort}`, `127.0.0.1:${trapPort}`],
     ['kube-apiserver-loopback', `127.0.0.1:${trapPort}`],

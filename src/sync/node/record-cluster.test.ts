@@ -14,7 +14,7 @@ import { parseRequestInfo } from '../../apimachinery/request-info.ts';
 import { decide } from '../../routing/decide.ts';
 import type { Snapshot } from '../../snapshot/format/schema.ts';
 import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
-import { runOnce } from '../sync-loop.ts';
+import { runOnce } from '../sync-once.ts';
 import { openRecording, snapshotFromFolder } from './recording.ts';
 import { syncOnce } from './run-sync.ts';
 

@@ -4,7 +4,7 @@ import type { JWK } from 'jose';
 import { isDns1123Subdomain } from '../../apimachinery/names.ts';
 import { systemClock } from '../../runtime/time.ts';
 import { signingKeyOf } from '../../snapshot/signing/seal.ts';
-import { createClusterSource } from '../cluster-source.ts';
+import { WatchedCluster } from '../cluster-source.ts';
 import { gateLinesOf, metricsPath } from '../feature-gates.ts';
 import {
   ReadError,
@@ -12,7 +12,8 @@ import {
   type ServerDocuments,
   type WatchConnection,
 } from '../server-documents.ts';
-import { runOnce, type SyncOnceResult, type SyncParts } from '../sync-loop.ts';
+import { runOnce, type SyncOnceResult } from '../sync-once.ts';
+import type { SyncParts } from '../sync-parts.ts';
 import type { ServerDescription } from '../sync-server.ts';
 import { type FileTargetOptions, fileTarget } from './targets.ts';
 
@@ -196,7 +197,7 @@ export async function snapshotFromFolder(
   const listed = servers.map((id) => withAddress(described.find((each) => each.id === id) ?? { id }));
   return runOnce(
     {
-      clusterSource: createClusterSource({
+      clusterSource: new WatchedCluster({
         connection,
         documentsOf: ({ id }) => documents.get(id),
         listed,

@@ -17,10 +17,12 @@ import { addressOf } from '../../snapshot/addresses/addresses.ts';
 import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';
 import { publicHalfOf, signingKeyOf } from '../../snapshot/signing/seal.ts';
 import { createAdvertisedAddresses } from '../advertised-addresses.ts';
-import { type ClusterSource, createClusterSource } from '../cluster-source.ts';
+import { type ClusterSource, WatchedCluster } from '../cluster-source.ts';
 import type { SnapshotTarget } from '../deliver.ts';
 import { placeOf, placeOfServer } from '../endpoints.ts';
-import { createSyncLoop, runOnce, type SyncLoop, type SyncOnceResult, type SyncParts } from '../sync-loop.ts';
+import { SyncLoop } from '../sync-loop.ts';
+import { runOnce, type SyncOnceResult } from '../sync-once.ts';
+import type { SyncParts } from '../sync-parts.ts';
 import type { ServerDescription } from '../sync-server.ts';
 import { defaultTiming, type SyncTiming } from '../timing.ts';
 import { ApiClient, apiServerName, type Endpoint } from './api-client.ts';
@@ -163,7 +165,7 @@ export async function runSync(
 ): Promise<void> {
   const opened = await openSync(options, signal);
   try {
-    const loop = createSyncLoop(opened.parts);
+    const loop = new SyncLoop(opened.parts);
     onStart(loop);
     await loop.run(signal);
   } finally {
@@ -340,7 +342,7 @@ export function openCluster(
     // The kubeconfig's server may be a router.
     return local === undefined ? [named, ...others] : [local, ...others, named];
   });
-  return createClusterSource({
+  return new WatchedCluster({
     connection: recording?.ofCluster(connection) ?? connection,
     documentsOf: (server) => {
       const own = !isListed(server.id) && isLocal(server) ? local : undefined;

@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { fakeServer } from '../../test/support/fake-server-documents.ts';
+import {
+  endsAt,
+  isAwaited,
+  isAway,
+  isUnverified,
+  next,
+  type ReaderEvent,
+  type ReaderRecord,
+  untriedRecord,
+} from './reader-record.ts';
+import type { FailedReading, SuccessfulReading } from './sync-server.ts';
+
+const server = { id: 'a', address: '10.0.0.1:6443', documents: fakeServer({}) };
+const refused: FailedReading = { ok: false, code: 'Unreachable', reason: 'connection refused' };
+const starting: FailedReading = { ok: false, code: 'NothingServed', reason: 'still starting' };
+const reading: SuccessfulReading = {
+  ok: true,
+  set: { storageVersions: { 'core.pods': ['v1'] } },
+  openApi: { kind: 'not-served' },
+  version: 'v1.36.0',
+};
+
+/** Milliseconds between two events. */
+const step = 25_000;
+
+/** What may happen to a server that is known like this. */
+function eventsFor(record: ReaderRecord, now: number): readonly ReaderEvent[] {
+  const askedAt = now - step / 2;
+  const unready: readonly ReaderEvent[] = [
+    { kind: 'not ready', askedAt, reading: starting },
+    ...(isAway(record) ? [{ kind: 'not ready', askedAt, reading: refused } as const] : []),
+  ];
+  const early: readonly ReaderEvent[] = [
+    { kind: 'reading early', early: {} },
+    { kind: 'read early', reading },
+    { kind: 'read early', reading: undefined },
+  ];
+  return [
+    { kind: 'described', server: { ...server, holderIdentity: 'a_2' } },
+    { kind: 'replaced', server, knownGroupVersions: ['batch/v1'] },
+    ...(isAwaited(record, now) || record.reading === undefined ? unready : []),
+    ...(record.reading?.ok === false ? early : []),
+    { kind: 'became ready' },
+    { kind: 'read', askedAt, reading },
+    { kind: 'not read', reading: refused, dueAt: now + 400 },
+    ...(record.state.kind === 'ready' ? [{ kind: 'restarted unnoticed', reading } as const] : []),
+  ];
+}
+
+function check(before: ReaderRecord, event: ReaderEvent, after: ReaderRecord, now: number): void {
+  const { state, reading, start, notReadyAt } = after;
+  assert.equal(state.kind === 'untried', reading === undefined);
+  assert.ok(state.kind !== 'ready' || reading?.ok === true);
+  // Nobody is left out for good, whatever is said of the server.
+  assert.equal(isAwaited(after, endsAt(after)), false);
+  assert.ok(isAway(after) ? endsAt(after) <= now + 60_000 : endsAt(after) === Number.POSITIVE_INFINITY);
+  // What is waited for began with the first loss: nothing that is said later makes it longer, but another process.
+  if (isAway(before) && isAway(after) && event.kind !== 'replaced')
+    assert.equal(endsAt(after), endsAt(before));
+  // Only one whose reading counts may be of another process, and only until it is read.
+  assert.ok(!isUnverified(after, now) || reading !== undefined);
+  assert.ok((start?.notReadyAt ?? -Infinity) <= (start?.readyAt ?? Infinity));
+  assert.ok((notReadyAt ?? -Infinity) <= now && (start?.readyAt ?? -Infinity) <= now);
+  if (event.kind === 'read')
+    assert.deepEqual([state.kind, after.early, after.failures], ['ready', undefined, 0]);
+  if (event.kind === 'replaced') {
+    assert.deepEqual([after.start, after.early, after.dueAt], [undefined, undefined, -Infinity]);
+    assert.deepEqual([reading, notReadyAt], [before.reading, before.notReadyAt]);
+  }
+  if (event.kind === 'not ready' || event.kind === 'not read') assert.equal(reading, event.reading);
+}
+
+test('no sequence of six events leaves a server out for good, in a state without its reason, or ready before it was', () => {
+  let sequences = 0;
+  function follow(record: ReaderRecord, now: number, left: number): void {
+    sequences++;
+    if (left === 0) return;
+    for (const event of eventsFor(record, now)) {
+      const after = next(record, event, now);
+      check(record, event, after, now);
+      follow(after, now + step, left - 1);
+    }
+  }
+  follow(untriedRecord(server, undefined, undefined), 0, 6);
+  assert.ok(sequences > 50_000, `${sequences}`);
+});
+
+test('a server under another ID has the start of the one before it, unless another process runs it', () => {
+  const first = untriedRecord(server, undefined, undefined);
+  const read = next(first, { kind: 'read', askedAt: 90, reading }, 100);
+  const seen = { ...read, start: { notReadyAt: 50, readyAt: 60 } };
+  const renamed = (before: ReaderRecord, version: string) => {
+    const anew = untriedRecord({ ...server, id: 'b' }, undefined, before);
+    return next(anew, { kind: 'read', askedAt: 190, reading: { ...reading, version } }, 200).start;
+  };
+  assert.deepEqual(renamed(seen, 'v1.36.0'), { notReadyAt: 50, readyAt: 60 });
+  assert.deepEqual(renamed(seen, 'v1.37.0'), { notReadyAt: 90, readyAt: 200 });
+  const lost = next(seen, { kind: 'not read', reading: refused, dueAt: 0 }, 150);
+  assert.deepEqual(renamed(lost, 'v1.36.0'), { notReadyAt: 90, readyAt: 200 });
+});

@@ -1,0 +1,83 @@
+import type { Snapshot } from '../snapshot/format/schema.ts';
+import type { SigningKey } from '../snapshot/signing/seal.ts';
+import {
+  type Delivery,
+  type DeliveryResult,
+  deliverTo,
+  type SnapshotTarget,
+  sealDelivery,
+} from './deliver.ts';
+import { ClusterReader, type RoundOutcome } from './round.ts';
+import type { SyncParts } from './sync-parts.ts';
+import type { ServerReading } from './sync-server.ts';
+
+export interface SyncOnceResult {
+  readonly ok: boolean;
+  readonly snapshot: Snapshot | undefined;
+  readonly readings: ReadonlyMap<string, ServerReading>;
+  readonly warnings: readonly string[];
+  readonly deliveries: readonly { readonly target: string; readonly result: DeliveryResult }[];
+}
+
+/** As `syncOnce`, with open connections. */
+export async function runOnce(parts: SyncParts, signal: AbortSignal): Promise<SyncOnceResult> {
+  const { targets, signingKey } = parts;
+  const { snapshot, records, warnings, isWhole, isInvalid } = await oneRound(parts, signal);
+  const delivery = snapshot && (await sealDelivery(snapshot, signingKey));
+  const deliveries =
+    delivery === undefined
+      ? []
+      : await Promise.all(
+          targets.map(async (target) => ({
+            target: target.name,
+            result: await deliverOnce(target, delivery, signingKey, signal),
+          })),
+        );
+  const servers = [...records.values()];
+  const ok =
+    snapshot !== undefined &&
+    isWhole &&
+    isInvalid !== true &&
+    servers.every(({ server, reading }) => server.departedAt !== undefined || reading?.ok === true) &&
+    deliveries.every(({ result }) => result.kind === 'accepted');
+  const readings = new Map(
+    servers.flatMap(({ server, reading }) => (reading === undefined ? [] : [[server.id, reading]])),
+  );
+  return { ok, snapshot, readings, warnings, deliveries };
+}
+
+async function oneRound(parts: SyncParts, signal: AbortSignal): Promise<RoundOutcome> {
+  const { clusterSource, previous } = parts;
+  const reader = new ClusterReader(parts);
+  const over = new AbortController();
+  const either = AbortSignal.any([signal, over.signal]);
+  const watching = clusterSource.run(either);
+  const options = { previous, longestWait: undefined, waitsForSchemas: true };
+  try {
+    await clusterSource.ready(either);
+    const first = await reader.round(options, signal);
+    const isListed = (id: string) => clusterSource.listed.some((server) => server.id === id);
+    const found = [...first.records.values()].filter(({ server }) => !isListed(server.id));
+    if (found.every(({ reading }) => reading?.ok === true)) return first;
+    // A server that nothing names departs only after a failed read: the second round uses the readings of the first.
+    return await reader.round(options, signal);
+  } finally {
+    over.abort();
+    await watching;
+  }
+}
+
+/** A router that holds a higher generation is overtaken. One that cannot be reached is left to the next run. */
+async function deliverOnce(
+  target: SnapshotTarget,
+  delivery: Delivery,
+  signingKey: SigningKey | undefined,
+  signal: AbortSignal,
+): Promise<DeliveryResult> {
+  const result = await deliverTo(target, delivery, signal);
+  if (result.kind !== 'newer-held') return result;
+  const { metadata } = delivery.snapshot;
+  const generation = (result.generation ?? metadata.generation) + 1;
+  const next = { ...delivery.snapshot, metadata: { ...metadata, generation } };
+  return deliverTo(target, await sealDelivery(next, signingKey), signal);
+}
