@@ -3,9 +3,9 @@ import { describeIssues } from '../../src/runtime/validation.ts';
 import { parseSnapshot } from '../../src/snapshot/format/parse-snapshot.ts';
 import type { APIGroupDiscovery, ServedSet, Snapshot } from '../../src/snapshot/format/schema.ts';
 import { buildSnapshot } from '../../src/sync/build-snapshot.ts';
-import { readServer } from '../../src/sync/read-server.ts';
-import type { ServerDocuments } from '../../src/sync/server-documents.ts';
-import type { ServerReading } from '../../src/sync/sync-server.ts';
+import { readServer } from '../../src/sync/documents/read-server.ts';
+import type { ServerDocuments } from '../../src/sync/documents/server-documents.ts';
+import type { ServerReading } from '../../src/sync/documents/sync-server.ts';
 
 const perGroup = 16;
 /** Resources that are compared by their schemas: those of custom resources are not. Kubernetes 1.36 serves 89. */

@@ -13,7 +13,7 @@ import { SnapshotReceiver } from '../../src/snapshot/receiving/receiver.ts';
 import { parseSnapshotKeys } from '../../src/snapshot/signing/keys.ts';
 import { generateSigningKey, signingKeyOf } from '../../src/snapshot/signing/seal.ts';
 import { sealDelivery } from '../../src/sync/deliver.ts';
-import { readServer } from '../../src/sync/read-server.ts';
+import { readServer } from '../../src/sync/documents/read-server.ts';
 import { median } from '../harness/statistics.ts';
 import { largeCluster } from './large-cluster.ts';
 

@@ -75,10 +75,10 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a watch that is refused with 410 counts as a failure',
-    file: 'src/sync/reflector.ts',
+    file: 'src/sync/reading/reflector.ts',
     from: 'if (status === 410 || status === 404) throw new Expired();',
     to: 'if (status === 404) throw new Expired();',
-    tests: ['src/sync/reflector.test.ts'],
+    tests: ['src/sync/reading/reflector.test.ts'],
   },
   {
     name: 'the chart has no PodDisruptionBudget',

@@ -52,6 +52,8 @@ const rooms = [
   'packages/http2/fields',
   // The sync job.
   'src/sync',
+  'src/sync/reading',
+  'src/sync/documents',
   // The router.
   'src',
   'src/dashboard/client',

@@ -108,7 +108,7 @@ export const codeUnions: readonly CodeUnion[] = [
   },
   {
     heading: 'Reading API servers',
-    source: 'src/sync/server-documents.ts',
+    source: 'src/sync/documents/server-documents.ts',
     name: 'ReadErrorCode',
     introduction: 'Of who reads the cluster: the server keeps what it last served, marked stale.',
   },

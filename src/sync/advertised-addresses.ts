@@ -4,8 +4,8 @@ import {
   isGivenByOperator,
 } from '../snapshot/addresses/addresses.ts';
 import type { Snapshot } from '../snapshot/format/schema.ts';
-import { placeOf } from './endpoints.ts';
-import type { ServerDescription } from './sync-server.ts';
+import { placeOf } from './documents/endpoints.ts';
+import type { ServerDescription } from './documents/sync-server.ts';
 
 export type AdvertisedAddresses = ReturnType<typeof createAdvertisedAddresses>;
 

@@ -7,7 +7,7 @@ import { parseSnapshot } from '../snapshot/format/parse-snapshot.ts';
 import type { ServedSet, Snapshot } from '../snapshot/format/schema.ts';
 import { buildRoutingTable } from '../snapshot/routing-table/build-routing-table.ts';
 import { buildSnapshot, nextGeneration, type SnapshotInput } from './build-snapshot.ts';
-import type { ServerReading } from './sync-server.ts';
+import type { ServerReading } from './documents/sync-server.ts';
 
 const now = Date.UTC(2026, 0, 31, 12, 0, 0);
 const unknownObjects = { apiServices: undefined, customResourceGroups: undefined, warnings: [] };

@@ -12,16 +12,24 @@ import {
   snapshotKind,
 } from '../snapshot/format/schema.ts';
 import { servedSetKey } from '../snapshot/format/served-set-key.ts';
-import { versionPartsOf } from './counted-version.ts';
-import { isUnverified, type ReaderRecord } from './reader-record.ts';
-import { type ClusterObjects, excludeGroupVersions, sharedGroupVersions } from './shared-objects.ts';
-import { type DecodableVersions, type UndecodableVersions, undecodableVersions } from './storage-versions.ts';
+import { versionPartsOf } from './documents/counted-version.ts';
+import {
+  type ClusterObjects,
+  excludeGroupVersions,
+  sharedGroupVersions,
+} from './documents/shared-objects.ts';
+import {
+  type DecodableVersions,
+  type UndecodableVersions,
+  undecodableVersions,
+} from './documents/storage-versions.ts';
 import {
   type LastKnownServer,
   lastKnown,
   type ServerDescription,
   type SuccessfulReading,
-} from './sync-server.ts';
+} from './documents/sync-server.ts';
+import { isUnverified, type ReaderRecord } from './reading/reader-record.ts';
 import { versionChanges } from './version-changes.ts';
 
 /** What of a server's record goes into a snapshot. A server without a reading is treated as one that could not be read. */

@@ -5,8 +5,8 @@ import { setsText } from '../snapshot/format/packed-snapshot.ts';
 import type { Snapshot } from '../snapshot/format/schema.ts';
 import type { HeldSnapshot } from '../snapshot/receiving/snapshot-endpoint.ts';
 import { type SigningKey, sealChecked } from '../snapshot/signing/seal.ts';
-import type { SyncObserver } from './sync-server.ts';
-import type { SyncTiming } from './timing.ts';
+import type { SyncObserver } from './documents/sync-server.ts';
+import type { SyncTiming } from './documents/timing.ts';
 
 export interface Delivery {
   readonly snapshot: Snapshot;

@@ -10,8 +10,8 @@ import { scriptedWatch } from '../../test/support/scripted-watch.ts';
 import { systemClock } from '../runtime/time.ts';
 import { snapshotLimits } from '../snapshot/format/limits.ts';
 import type { Snapshot } from '../snapshot/format/schema.ts';
-import { WatchedCluster } from './cluster-source.ts';
-import { apiServicesPath, customResourceDefinitionsPath } from './shared-objects.ts';
+import { apiServicesPath, customResourceDefinitionsPath } from './documents/shared-objects.ts';
+import { WatchedCluster } from './reading/cluster-source.ts';
 import { runOnce } from './sync-once.ts';
 
 const good = classicResponses({ v1: ['pods'], 'batch/v1': ['jobs'] });

@@ -6,7 +6,7 @@ import { parseSnapshotKeys } from '../snapshot/signing/keys.ts';
 import { openSnapshot } from '../snapshot/signing/open-sealed.ts';
 import { generateSigningKey, signingKeyOf } from '../snapshot/signing/seal.ts';
 import { type Delivery, Publication } from './deliver.ts';
-import { defaultTiming } from './timing.ts';
+import { defaultTiming } from './documents/timing.ts';
 
 async function setUp() {
   const { privateJwk, publicJwk } = await generateSigningKey('EdDSA');

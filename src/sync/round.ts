@@ -4,12 +4,12 @@ import { parseSnapshot } from '../snapshot/format/parse-snapshot.ts';
 import type { Snapshot } from '../snapshot/format/schema.ts';
 import type { RefusedAddress } from '../snapshot/receiving/refused-addresses.ts';
 import { buildSnapshot, type SnapshotInput, type SnapshotOutput } from './build-snapshot.ts';
-import type { ReaderRecord } from './reader-record.ts';
-import { createSchemaReader } from './schemas.ts';
-import { ServerReaders } from './server-readers.ts';
-import { sharedGroupVersions } from './shared-objects.ts';
+import { sharedGroupVersions } from './documents/shared-objects.ts';
+import { defaultTiming } from './documents/timing.ts';
+import type { ReaderRecord } from './reading/reader-record.ts';
+import { createSchemaReader } from './reading/schemas.ts';
+import { ServerReaders } from './reading/server-readers.ts';
 import type { SyncParts } from './sync-parts.ts';
-import { defaultTiming } from './timing.ts';
 
 export interface RoundOutcome extends SnapshotOutput {
   /** What is known of each server, by ID. */

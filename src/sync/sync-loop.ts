@@ -3,10 +3,10 @@ import { type Clock, systemClock, waitAtMost } from '../runtime/time.ts';
 import type { Snapshot } from '../snapshot/format/schema.ts';
 import type { RefusedAddress } from '../snapshot/receiving/refused-addresses.ts';
 import { Publication, TargetDelivery, type TargetStatus } from './deliver.ts';
-import type { ReaderRecord } from './reader-record.ts';
+import type { SyncTiming } from './documents/timing.ts';
+import type { ReaderRecord } from './reading/reader-record.ts';
 import { ClusterReader, type RoundOutcome, timingOf } from './round.ts';
 import type { SyncParts } from './sync-parts.ts';
-import type { SyncTiming } from './timing.ts';
 
 export interface ServerStatus {
   readonly id: string;

@@ -7,9 +7,9 @@ import {
   type SnapshotTarget,
   sealDelivery,
 } from './deliver.ts';
+import type { ServerReading } from './documents/sync-server.ts';
 import { ClusterReader, type RoundOutcome } from './round.ts';
 import type { SyncParts } from './sync-parts.ts';
-import type { ServerReading } from './sync-server.ts';
 
 export interface SyncOnceResult {
   readonly ok: boolean;

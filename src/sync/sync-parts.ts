@@ -3,10 +3,10 @@ import type { Clock } from '../runtime/time.ts';
 import type { Snapshot } from '../snapshot/format/schema.ts';
 import type { SigningKey } from '../snapshot/signing/seal.ts';
 import type { AdvertisedAddresses } from './advertised-addresses.ts';
-import type { ClusterSource } from './cluster-source.ts';
 import type { SnapshotTarget } from './deliver.ts';
-import type { SyncObserver } from './sync-server.ts';
-import type { SyncTiming } from './timing.ts';
+import type { SyncObserver } from './documents/sync-server.ts';
+import type { SyncTiming } from './documents/timing.ts';
+import type { ClusterSource } from './reading/cluster-source.ts';
 
 /** What a sync job works with: open connections, keys, and everything that tests replace. */
 export interface SyncParts {

@@ -5,7 +5,7 @@ import { manualClock, settle } from '../../test/support/manual-clock.ts';
 import { snapshotOf } from '../../test/support/snapshot-builder.ts';
 import { silentLogger } from '../runtime/logger.ts';
 import { type Delivery, type DeliveryResult, TargetDelivery } from './deliver.ts';
-import { defaultTiming } from './timing.ts';
+import { defaultTiming } from './documents/timing.ts';
 
 const accepted: DeliveryResult = { kind: 'accepted' };
 const unreachable: DeliveryResult = { kind: 'unreachable', message: 'connection refused' };

@@ -3,7 +3,7 @@ import { parseRfc3339 } from '../runtime/time.ts';
 import { addressOf } from '../snapshot/addresses/addresses.ts';
 import type { Snapshot, SnapshotServer, VersionChange } from '../snapshot/format/schema.ts';
 import { countsAfter, versionSettlesFor } from '../snapshot/routing-table/version-instants.ts';
-import type { SeenStart } from './sync-server.ts';
+import type { SeenStart } from './documents/sync-server.ts';
 
 /** How long a change that counts stays in the snapshot, milliseconds: a router that missed a snapshot has it from a later one. */
 const keptFor = 60_000;

@@ -20,7 +20,7 @@ const respond: Fault = ({ url }, response) => {
   response.end(JSON.stringify(document ?? { kind: 'Status', code: 404 }));
 };
 
-/** One of each kind; what else a server can say is read in src/sync/read-server.test.ts. */
+/** One of each kind; what else a server can say is read in src/sync/documents/read-server.test.ts. */
 const faults: Readonly<Record<string, Fault>> = {
   'hangs in the middle of a document': (_request, response) => {
     response.writeHead(200, { 'content-type': 'application/json', 'content-length': '1000' });

@@ -1,9 +1,13 @@
-import type { ClusterSource } from '../../src/sync/cluster-source.ts';
-import type { ClusterInput } from '../../src/sync/cluster-state.ts';
-import { type ClusterState, type FoundServer, nextClusterState } from '../../src/sync/cluster-state.ts';
-import type { IdentityLease } from '../../src/sync/leases.ts';
-import type { SyncServer } from '../../src/sync/sync-server.ts';
-import { defaultTiming } from '../../src/sync/timing.ts';
+import type { IdentityLease } from '../../src/sync/documents/leases.ts';
+import type { SyncServer } from '../../src/sync/documents/sync-server.ts';
+import { defaultTiming } from '../../src/sync/documents/timing.ts';
+import type { ClusterSource } from '../../src/sync/reading/cluster-source.ts';
+import type { ClusterInput } from '../../src/sync/reading/cluster-state.ts';
+import {
+  type ClusterState,
+  type FoundServer,
+  nextClusterState,
+} from '../../src/sync/reading/cluster-state.ts';
 
 export const startOfTime = Date.UTC(2026, 0, 31);
 

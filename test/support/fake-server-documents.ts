@@ -1,4 +1,8 @@
-import { ReadError, type ServerDocument, type ServerDocuments } from '../../src/sync/server-documents.ts';
+import {
+  ReadError,
+  type ServerDocument,
+  type ServerDocuments,
+} from '../../src/sync/documents/server-documents.ts';
 
 /** The response of a fake server under one path: JSON with status 200, a complete response, or a failure of its own. */
 export type FakeResponse = object | (() => ServerDocument | Promise<ServerDocument>);

@@ -1,4 +1,8 @@
-import type { ServerDocument, WatchConnection, WatchResponse } from '../../src/sync/server-documents.ts';
+import type {
+  ServerDocument,
+  WatchConnection,
+  WatchResponse,
+} from '../../src/sync/documents/server-documents.ts';
 import { jsonDocument } from './fake-server-documents.ts';
 
 /** A watch that was opened, and what to do with it. */

@@ -5,8 +5,8 @@ import { count } from '../../dashboard/wording/display-names.ts';
 import { qualifiedResource } from '../../own-paths/status/router-status.ts';
 import type { ServedSet, Snapshot } from '../../snapshot/format/schema.ts';
 import { policiesOf } from '../../snapshot/routing-table/served-by.ts';
-import { sharedGroupVersions } from '../../sync/shared-objects.ts';
-import { type StoringServer, undecodableVersions } from '../../sync/storage-versions.ts';
+import { sharedGroupVersions } from '../../sync/documents/shared-objects.ts';
+import { type StoringServer, undecodableVersions } from '../../sync/documents/storage-versions.ts';
 import { type Finding, failed, ok, warning } from './finding.ts';
 
 interface Side {

@@ -15,7 +15,7 @@ import type { Snapshot } from '../../snapshot/format/schema.ts';
 import type { PushResult } from '../../snapshot/receiving/receiver.ts';
 import type { RefusedAddress } from '../../snapshot/receiving/refused-addresses.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
-import type { SyncObserver } from '../../sync/sync-server.ts';
+import type { SyncObserver } from '../../sync/documents/sync-server.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';
 import { memoryForOthers } from '../exchange/serving-limits.ts';
 import { createMetricRegistry, type MetricRegistry, updateSync } from './catalogue.ts';

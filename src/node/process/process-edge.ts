@@ -2,7 +2,7 @@ import type { networkInterfaces } from 'node:os';
 import type { EmbeddedSyncStatus } from '../../own-paths/status/status-sources.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { OwnSnapshotReceiver } from '../../snapshot/receiving/own-receiver.ts';
-import type { SyncObserver } from '../../sync/sync-server.ts';
+import type { SyncObserver } from '../../sync/documents/sync-server.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';
 import type { ReadFile } from '../credentials/cluster-access.ts';
 import type { ExpiringCertificate } from '../credentials/credential-watch.ts';

@@ -8,7 +8,7 @@ import { eventually } from '../../../test/support/eventually.ts';
 import { classicResponses } from '../../../test/support/fake-server-documents.ts';
 import { type HttpListener, httpsServer } from '../../../test/support/https-server.ts';
 import type { ClusterCredentials } from '../../node/credentials/cluster-access.ts';
-import { readServer } from '../read-server.ts';
+import { readServer } from '../documents/read-server.ts';
 import { ApiClient, apiServerName, type Endpoint } from './api-client.ts';
 
 const authority = await createAuthority('cluster');

@@ -16,7 +16,7 @@ import {
   type ServerDocuments,
   type WatchConnection,
   withoutQuery,
-} from '../server-documents.ts';
+} from '../documents/server-documents.ts';
 
 /** How an API server is connected to. */
 export interface Endpoint {

@@ -4,11 +4,11 @@ import { eventually } from '../../../test/support/eventually.ts';
 import { exampleCluster } from '../../../test/support/example-cluster.ts';
 import { loadClusterAccess } from '../../node/credentials/cluster-access.ts';
 import type { Snapshot } from '../../snapshot/format/schema.ts';
+import type { ServerDescription } from '../documents/sync-server.ts';
+import type { SyncTiming } from '../documents/timing.ts';
 import { SyncLoop } from '../sync-loop.ts';
 import { runOnce } from '../sync-once.ts';
 import type { SyncParts } from '../sync-parts.ts';
-import type { ServerDescription } from '../sync-server.ts';
-import type { SyncTiming } from '../timing.ts';
 import { ApiClient } from './api-client.ts';
 import { openCluster } from './run-sync.ts';
 

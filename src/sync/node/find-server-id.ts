@@ -4,15 +4,15 @@ import { loadClusterAccess } from '../../node/credentials/cluster-access.ts';
 import { isLocalServerAddress } from '../../node/process/local-server-id.ts';
 import type { FoundServerId } from '../../node/process/process-edge.ts';
 import { errorMessage } from '../../runtime/errors.ts';
-import { apiEndpointsPath, endpointServerId, parseApiEndpoints } from '../endpoints.ts';
-import { identityLeasePaths, parseIdentityLease } from '../leases.ts';
+import { apiEndpointsPath, endpointServerId, parseApiEndpoints } from '../documents/endpoints.ts';
+import { identityLeasePaths, parseIdentityLease } from '../documents/leases.ts';
 import {
   listObjects,
   ReadError,
   type ServerDocuments,
   withoutQuery,
   withReadTimeout,
-} from '../server-documents.ts';
+} from '../documents/server-documents.ts';
 import { ApiClient } from './api-client.ts';
 import type { LocalApiServer } from './run-sync.ts';
 

@@ -3,11 +3,11 @@
 export type { ClusterAccessOptions } from '../../node/configuration/serve-config.ts';
 export { ClusterAccessError } from '../../node/credentials/cluster-access.ts';
 export type { Delivery, DeliveryResult, SealedDelivery, SnapshotTarget, TargetStatus } from '../deliver.ts';
-export { ReadError, type ReadErrorCode } from '../server-documents.ts';
+export { ReadError, type ReadErrorCode } from '../documents/server-documents.ts';
+export type { ServerDescription, ServerReading, SyncObserver } from '../documents/sync-server.ts';
+export type { SyncTiming } from '../documents/timing.ts';
 export type { ServerStatus, SyncLoop, SyncStatus } from '../sync-loop.ts';
 export type { SyncOnceResult } from '../sync-once.ts';
-export type { ServerDescription, ServerReading, SyncObserver } from '../sync-server.ts';
-export type { SyncTiming } from '../timing.ts';
 export { type SnapshotFromFolderOptions, snapshotFromFolder } from './recording.ts';
 export { type RouterTarget, runSync, type SyncOptions, syncOnce } from './run-sync.ts';
 export type { FileTargetOptions } from './targets.ts';

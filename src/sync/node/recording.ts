@@ -4,17 +4,17 @@ import type { JWK } from 'jose';
 import { isDns1123Subdomain } from '../../apimachinery/names.ts';
 import { systemClock } from '../../runtime/time.ts';
 import { signingKeyOf } from '../../snapshot/signing/seal.ts';
-import { WatchedCluster } from '../cluster-source.ts';
-import { gateLinesOf, metricsPath } from '../feature-gates.ts';
+import { gateLinesOf, metricsPath } from '../documents/feature-gates.ts';
 import {
   ReadError,
   type ServerDocument,
   type ServerDocuments,
   type WatchConnection,
-} from '../server-documents.ts';
+} from '../documents/server-documents.ts';
+import type { ServerDescription } from '../documents/sync-server.ts';
+import { WatchedCluster } from '../reading/cluster-source.ts';
 import { runOnce, type SyncOnceResult } from '../sync-once.ts';
 import type { SyncParts } from '../sync-parts.ts';
-import type { ServerDescription } from '../sync-server.ts';
 import { type FileTargetOptions, fileTarget } from './targets.ts';
 
 /**

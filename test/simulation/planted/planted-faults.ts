@@ -46,7 +46,7 @@ export const plantedFaults: readonly PlantedFault[] = [
   },
   {
     name: 'a watch is resumed from too late',
-    file: 'sync/reflector.ts',
+    file: 'sync/reading/reflector.ts',
     text: 'from = resourceVersionOf(object) ?? from;',
     replacement: 'from = String(Number(resourceVersionOf(object) ?? from) + 5);',
   },

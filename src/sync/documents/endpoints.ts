@@ -1,6 +1,6 @@
 import * as v from 'valibot';
-import type { Clock } from '../runtime/time.ts';
-import { addressOf, ipAddressKey, joinHostPort, parseHostPort } from '../snapshot/addresses/addresses.ts';
+import type { Clock } from '../../runtime/time.ts';
+import { addressOf, ipAddressKey, joinHostPort, parseHostPort } from '../../snapshot/addresses/addresses.ts';
 import { createDocumentCache } from './document-cache.ts';
 import { checkedDocument } from './server-documents.ts';
 import type { ServerDescription } from './sync-server.ts';

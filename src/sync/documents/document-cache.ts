@@ -1,5 +1,5 @@
-import { errorMessage } from '../runtime/errors.ts';
-import { backOffDelay, type Clock, createLimiter, withDeadline } from '../runtime/time.ts';
+import { errorMessage } from '../../runtime/errors.ts';
+import { backOffDelay, type Clock, createLimiter, withDeadline } from '../../runtime/time.ts';
 import { ReadError } from './server-documents.ts';
 
 interface WantedDocument<Value> {

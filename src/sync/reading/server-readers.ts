@@ -1,5 +1,5 @@
-import { createLimiter, waitAtMost } from '../runtime/time.ts';
-import { placeOfServer } from './endpoints.ts';
+import { createLimiter, waitAtMost } from '../../runtime/time.ts';
+import { placeOfServer } from '../documents/endpoints.ts';
 import { isAwaited, type ReadableServer, type ReaderRecord } from './reader-record.ts';
 import { ServerReader, type ServerReadersOptions } from './server-reader.ts';
 

@@ -1,4 +1,4 @@
-import { sha256Digest } from '../runtime/bytes.ts';
+import { sha256Digest } from '../../runtime/bytes.ts';
 import type { ServerDocument, ServerDocuments } from './server-documents.ts';
 
 export const metricsPath = '/metrics';

@@ -1,13 +1,13 @@
-import { groupVersionString } from '../apimachinery/group-version.ts';
-import { parseDiscoveryPath } from '../discovery/forms/discovery-path.ts';
-import { errorMessage } from '../runtime/errors.ts';
-import type { APIGroupDiscovery, APIResourceDiscovery } from '../snapshot/format/schema.ts';
+import { groupVersionString } from '../../apimachinery/group-version.ts';
+import { parseDiscoveryPath } from '../../discovery/forms/discovery-path.ts';
+import { errorMessage } from '../../runtime/errors.ts';
+import type { APIGroupDiscovery, APIResourceDiscovery } from '../../snapshot/format/schema.ts';
 import {
   type ServedSet,
   type Snapshot,
   type SnapshotServer,
   storageVersionNameIssue,
-} from '../snapshot/format/schema.ts';
+} from '../../snapshot/format/schema.ts';
 import { ReadError, type ReadErrorCode, type ServerDocuments } from './server-documents.ts';
 
 export interface ServerDescription

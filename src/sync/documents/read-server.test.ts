@@ -9,8 +9,8 @@ import {
   jsonDocument,
   plainNotFound,
   refusesConnections,
-} from '../../test/support/fake-server-documents.ts';
-import { ownDiscoveryAccept } from '../discovery/own-documents.ts';
+} from '../../../test/support/fake-server-documents.ts';
+import { ownDiscoveryAccept } from '../../discovery/own-documents.ts';
 import { readServer } from './read-server.ts';
 import type { ReadErrorCode } from './server-documents.ts';
 import { apiServicesPath } from './shared-objects.ts';

@@ -1,6 +1,6 @@
-import { groupVersionString, parseStorageVersionName } from '../apimachinery/group-version.ts';
-import type { VersionParts } from '../apimachinery/server-version.ts';
-import type { ServedSet } from '../snapshot/format/schema.ts';
+import { groupVersionString, parseStorageVersionName } from '../../apimachinery/group-version.ts';
+import type { VersionParts } from '../../apimachinery/server-version.ts';
+import type { ServedSet } from '../../snapshot/format/schema.ts';
 import { shortDigest } from './feature-gates.ts';
 import { documentsIn, type OpenApiReading, type SuccessfulReading } from './sync-server.ts';
 

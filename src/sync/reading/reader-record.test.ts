@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { fakeServer } from '../../test/support/fake-server-documents.ts';
+import { fakeServer } from '../../../test/support/fake-server-documents.ts';
+import type { FailedReading, SuccessfulReading } from '../documents/sync-server.ts';
 import {
   endsAt,
   isAwaited,
@@ -11,7 +12,6 @@ import {
   type ReaderRecord,
   untriedRecord,
 } from './reader-record.ts';
-import type { FailedReading, SuccessfulReading } from './sync-server.ts';
 
 const server = { id: 'a', address: '10.0.0.1:6443', documents: fakeServer({}) };
 const refused: FailedReading = { ok: false, code: 'Unreachable', reason: 'connection refused' };

@@ -1,15 +1,15 @@
 import * as v from 'valibot';
-import { errorMessage } from '../runtime/errors.ts';
-import { isSameJson } from '../runtime/same-json.ts';
-import { backOffDelay, type Clock, waitAtMost } from '../runtime/time.ts';
+import { errorMessage } from '../../runtime/errors.ts';
+import { isSameJson } from '../../runtime/same-json.ts';
+import { backOffDelay, type Clock, waitAtMost } from '../../runtime/time.ts';
 import {
   listObjects,
   ReadError,
   type WatchConnection,
   withoutQuery,
   withReadTimeout,
-} from './server-documents.ts';
-import type { SyncTiming } from './timing.ts';
+} from '../documents/server-documents.ts';
+import type { SyncTiming } from '../documents/timing.ts';
 
 interface ReflectorOptions<Item> {
   /** Of the collection; may have a query. */

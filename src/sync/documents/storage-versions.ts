@@ -3,14 +3,14 @@ import {
   groupVersionString,
   parseStorageVersionName,
   storageVersionName,
-} from '../apimachinery/group-version.ts';
-import { compareServerVersions, minorVersion } from '../apimachinery/server-version.ts';
-import { storageVersionHash, storageVersionHashPattern } from '../apimachinery/storage-version-hash.ts';
-import { type Classic, parseClassic } from '../discovery/forms/classic.ts';
-import { isSameJson } from '../runtime/same-json.ts';
-import { type Clock, createTimeSlice } from '../runtime/time.ts';
-import { snapshotLimits } from '../snapshot/format/limits.ts';
-import { type ServedSet, storageVersionNameIssue } from '../snapshot/format/schema.ts';
+} from '../../apimachinery/group-version.ts';
+import { compareServerVersions, minorVersion } from '../../apimachinery/server-version.ts';
+import { storageVersionHash, storageVersionHashPattern } from '../../apimachinery/storage-version-hash.ts';
+import { type Classic, parseClassic } from '../../discovery/forms/classic.ts';
+import { isSameJson } from '../../runtime/same-json.ts';
+import { type Clock, createTimeSlice } from '../../runtime/time.ts';
+import { snapshotLimits } from '../../snapshot/format/limits.ts';
+import { type ServedSet, storageVersionNameIssue } from '../../snapshot/format/schema.ts';
 import { createDocumentCache } from './document-cache.ts';
 import { checkedDocument, getJson, ReadError, type ServerDocuments } from './server-documents.ts';
 import type { GroupAndVersion } from './shared-objects.ts';

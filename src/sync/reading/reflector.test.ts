@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { jsonDocument, plainNotFound } from '../../test/support/fake-server-documents.ts';
-import { manualClock, settle } from '../../test/support/manual-clock.ts';
-import { listResponse, scriptedWatch, thing } from '../../test/support/scripted-watch.ts';
+import { jsonDocument, plainNotFound } from '../../../test/support/fake-server-documents.ts';
+import { manualClock, settle } from '../../../test/support/manual-clock.ts';
+import { listResponse, scriptedWatch, thing } from '../../../test/support/scripted-watch.ts';
+import { ReadError } from '../documents/server-documents.ts';
+import { defaultTiming } from '../documents/timing.ts';
 import { objectKey, Reflector } from './reflector.ts';
-import { ReadError } from './server-documents.ts';
-import { defaultTiming } from './timing.ts';
 
 const path = '/apis/g/v1/things?labelSelector=a%3Db';
 

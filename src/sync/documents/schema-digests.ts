@@ -1,9 +1,9 @@
 import * as v from 'valibot';
-import { DiscoveryDocumentError, parseWith } from '../discovery/forms/parse-document.ts';
-import { sha256Digest } from '../runtime/bytes.ts';
-import { canonicalJson } from '../runtime/canonical-json.ts';
-import { createTimeSlice, type TimeSlice } from '../runtime/time.ts';
-import { jsonObject } from '../runtime/validation.ts';
+import { DiscoveryDocumentError, parseWith } from '../../discovery/forms/parse-document.ts';
+import { sha256Digest } from '../../runtime/bytes.ts';
+import { canonicalJson } from '../../runtime/canonical-json.ts';
+import { createTimeSlice, type TimeSlice } from '../../runtime/time.ts';
+import { jsonObject } from '../../runtime/validation.ts';
 
 /** Definitions of one document; the largest one of Kubernetes 1.36 (`api/v1`) has 272. */
 const maximumDefinitions = 10_000;

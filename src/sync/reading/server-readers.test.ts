@@ -8,11 +8,11 @@ import {
   hangs,
   jsonDocument,
   refusesConnections,
-} from '../../test/support/fake-server-documents.ts';
-import { manualClock, mockTimersOfSomeLength, settle } from '../../test/support/manual-clock.ts';
-import { ReadError, type ServerDocument } from './server-documents.ts';
+} from '../../../test/support/fake-server-documents.ts';
+import { manualClock, mockTimersOfSomeLength, settle } from '../../../test/support/manual-clock.ts';
+import { ReadError, type ServerDocument } from '../documents/server-documents.ts';
+import { defaultTiming } from '../documents/timing.ts';
 import { ServerReaders } from './server-readers.ts';
-import { defaultTiming } from './timing.ts';
 
 const responses = classicResponses({ v1: ['pods'] });
 

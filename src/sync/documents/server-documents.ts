@@ -1,7 +1,7 @@
 import * as v from 'valibot';
-import { CodedError } from '../runtime/errors.ts';
-import { parseLargeJson } from '../runtime/large-json.ts';
-import { createTimeSlice, withDeadline } from '../runtime/time.ts';
+import { CodedError } from '../../runtime/errors.ts';
+import { parseLargeJson } from '../../runtime/large-json.ts';
+import { createTimeSlice, withDeadline } from '../../runtime/time.ts';
 
 export interface ServerDocument {
   readonly status: number;

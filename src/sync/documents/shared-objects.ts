@@ -1,9 +1,9 @@
 import * as v from 'valibot';
-import { groupVersionString, parseStorageVersionName } from '../apimachinery/group-version.ts';
-import { createTimeSlice } from '../runtime/time.ts';
-import { quoted } from '../runtime/validation.ts';
-import type { ServedSet, Snapshot, SnapshotApiService } from '../snapshot/format/schema.ts';
-import { customResourceGroup, apiService as snapshotApiService } from '../snapshot/format/schema.ts';
+import { groupVersionString, parseStorageVersionName } from '../../apimachinery/group-version.ts';
+import { createTimeSlice } from '../../runtime/time.ts';
+import { quoted } from '../../runtime/validation.ts';
+import type { ServedSet, Snapshot, SnapshotApiService } from '../../snapshot/format/schema.ts';
+import { customResourceGroup, apiService as snapshotApiService } from '../../snapshot/format/schema.ts';
 import { checkedDocument } from './server-documents.ts';
 
 /** Objects that all API servers of a cluster share. `undefined`: nothing was read, the last known ones are used. */

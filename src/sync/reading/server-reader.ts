@@ -1,9 +1,24 @@
-import { countedVersionOf, mayBeOneVersion } from '../apimachinery/server-version.ts';
-import { backOffDelay, type Clock } from '../runtime/time.ts';
-import type { Snapshot } from '../snapshot/format/schema.ts';
-import { versionPartsOf } from './counted-version.ts';
-import { createFeatureGateReader } from './feature-gates.ts';
-import { readServer } from './read-server.ts';
+import { countedVersionOf, mayBeOneVersion } from '../../apimachinery/server-version.ts';
+import { backOffDelay, type Clock } from '../../runtime/time.ts';
+import type { Snapshot } from '../../snapshot/format/schema.ts';
+import { versionPartsOf } from '../documents/counted-version.ts';
+import { createFeatureGateReader } from '../documents/feature-gates.ts';
+import { readServer } from '../documents/read-server.ts';
+import { ReadError, unexpectedStatus, withReadTimeout } from '../documents/server-documents.ts';
+import {
+  createStorageVersionHashReader,
+  type StorageVersionHashReader,
+} from '../documents/storage-versions.ts';
+import {
+  type FailedReading,
+  failedReading,
+  groupVersionsOf,
+  lastKnown,
+  type ServerReading,
+  type SuccessfulReading,
+  type SyncObserver,
+} from '../documents/sync-server.ts';
+import type { SyncTiming } from '../documents/timing.ts';
 import {
   isAwaited,
   isAway,
@@ -13,18 +28,6 @@ import {
   type ReaderRecord,
   untriedRecord,
 } from './reader-record.ts';
-import { ReadError, unexpectedStatus, withReadTimeout } from './server-documents.ts';
-import { createStorageVersionHashReader, type StorageVersionHashReader } from './storage-versions.ts';
-import {
-  type FailedReading,
-  failedReading,
-  groupVersionsOf,
-  lastKnown,
-  type ServerReading,
-  type SuccessfulReading,
-  type SyncObserver,
-} from './sync-server.ts';
-import type { SyncTiming } from './timing.ts';
 
 export interface ServerReadersOptions {
   readonly clock: Clock;

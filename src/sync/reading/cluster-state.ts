@@ -1,10 +1,16 @@
-import { isDns1123Subdomain } from '../apimachinery/names.ts';
-import { addressOf, cidr, contains, ipAddressKey, parseHostPort } from '../snapshot/addresses/addresses.ts';
-import type { AddressSource } from '../snapshot/format/schema.ts';
-import { endpointServerId, ipAddressOf, placeOf, placeOfServer } from './endpoints.ts';
-import { type IdentityLease, isSameHost, type LeaseStanding, leaseStanding } from './leases.ts';
-import type { ServerDescription } from './sync-server.ts';
-import type { SyncTiming } from './timing.ts';
+import { isDns1123Subdomain } from '../../apimachinery/names.ts';
+import {
+  addressOf,
+  cidr,
+  contains,
+  ipAddressKey,
+  parseHostPort,
+} from '../../snapshot/addresses/addresses.ts';
+import type { AddressSource } from '../../snapshot/format/schema.ts';
+import { endpointServerId, ipAddressOf, placeOf, placeOfServer } from '../documents/endpoints.ts';
+import { type IdentityLease, isSameHost, type LeaseStanding, leaseStanding } from '../documents/leases.ts';
+import type { ServerDescription } from '../documents/sync-server.ts';
+import type { SyncTiming } from '../documents/timing.ts';
 
 export interface FoundServer extends ServerDescription {
   /** Since when nothing names it and it cannot be read, by the monotonic clock. */

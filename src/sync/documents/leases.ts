@@ -1,6 +1,6 @@
 import * as v from 'valibot';
-import { parseRfc3339 } from '../runtime/time.ts';
-import { shortText } from '../snapshot/format/schema.ts';
+import { parseRfc3339 } from '../../runtime/time.ts';
+import { shortText } from '../../snapshot/format/schema.ts';
 import { placeOf } from './endpoints.ts';
 import { checkedDocument } from './server-documents.ts';
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { clusterStates, leaseOf, startOfTime } from '../../test/support/cluster-states.ts';
+import { clusterStates, leaseOf, startOfTime } from '../../../test/support/cluster-states.ts';
+import { placeOf, placeOfServer } from '../documents/endpoints.ts';
 import type { ClusterState } from './cluster-state.ts';
-import { placeOf, placeOfServer } from './endpoints.ts';
 
 const hosts: readonly string[] = ['cp-a', 'cp-b', 'cp-c'];
 const addressOfHost = (host: string) => `10.0.0.${hosts.indexOf(host) + 1}:6443`;

@@ -1,16 +1,16 @@
 import * as v from 'valibot';
-import { groupNameOf } from '../apimachinery/group-version.ts';
-import { isSubresourceName } from '../apimachinery/names.ts';
-import { emulatedVersion } from '../apimachinery/server-version.ts';
-import { ownGroups, servedSetFromDiscovery } from '../discovery/forms/aggregated.ts';
-import { type Classic, groupsFromClassic, parseClassic } from '../discovery/forms/classic.ts';
-import { ownDiscoveryAccept, parseOpenApiV3Index } from '../discovery/own-documents.ts';
-import { errorMessage } from '../runtime/errors.ts';
-import { createLimiter, createTimeSlice, type TimeSlice } from '../runtime/time.ts';
-import { describeIssues } from '../runtime/validation.ts';
-import { snapshotLimits } from '../snapshot/format/limits.ts';
-import { checkServedSet } from '../snapshot/format/parse-snapshot.ts';
-import type { APIGroupDiscovery, APIResourceDiscovery } from '../snapshot/format/schema.ts';
+import { groupNameOf } from '../../apimachinery/group-version.ts';
+import { isSubresourceName } from '../../apimachinery/names.ts';
+import { emulatedVersion } from '../../apimachinery/server-version.ts';
+import { ownGroups, servedSetFromDiscovery } from '../../discovery/forms/aggregated.ts';
+import { type Classic, groupsFromClassic, parseClassic } from '../../discovery/forms/classic.ts';
+import { ownDiscoveryAccept, parseOpenApiV3Index } from '../../discovery/own-documents.ts';
+import { errorMessage } from '../../runtime/errors.ts';
+import { createLimiter, createTimeSlice, type TimeSlice } from '../../runtime/time.ts';
+import { describeIssues } from '../../runtime/validation.ts';
+import { snapshotLimits } from '../../snapshot/format/limits.ts';
+import { checkServedSet } from '../../snapshot/format/parse-snapshot.ts';
+import type { APIGroupDiscovery, APIResourceDiscovery } from '../../snapshot/format/schema.ts';
 import {
   documentPathIssue,
   groupName,
@@ -20,7 +20,7 @@ import {
   serverRelativeURL,
   shortText,
   versionName,
-} from '../snapshot/format/schema.ts';
+} from '../../snapshot/format/schema.ts';
 import type { FeatureGateReader } from './feature-gates.ts';
 import {
   checkedDocument,

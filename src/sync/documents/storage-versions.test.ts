@@ -8,12 +8,12 @@ import {
   fakeServer,
   hangs,
   refusesConnections,
-} from '../../test/support/fake-server-documents.ts';
-import { manualClock, mockTimersOfSomeLength, settle } from '../../test/support/manual-clock.ts';
-import { storageVersionHash } from '../apimachinery/storage-version-hash.ts';
-import type { ServedSet } from '../snapshot/format/schema.ts';
-import { buildSnapshot } from './build-snapshot.ts';
-import { ServerReaders } from './server-readers.ts';
+} from '../../../test/support/fake-server-documents.ts';
+import { manualClock, mockTimersOfSomeLength, settle } from '../../../test/support/manual-clock.ts';
+import { storageVersionHash } from '../../apimachinery/storage-version-hash.ts';
+import type { ServedSet } from '../../snapshot/format/schema.ts';
+import { buildSnapshot } from '../build-snapshot.ts';
+import { ServerReaders } from '../reading/server-readers.ts';
 import {
   parseStorageVersion,
   type StoringServer,

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { manualClock } from '../../test/support/manual-clock.ts';
-import { isDns1123Subdomain } from '../apimachinery/names.ts';
-import { addressOf } from '../snapshot/addresses/addresses.ts';
+import { manualClock } from '../../../test/support/manual-clock.ts';
+import { isDns1123Subdomain } from '../../apimachinery/names.ts';
+import { addressOf } from '../../snapshot/addresses/addresses.ts';
 import { createEndpointNames, endpointServerId, parseApiEndpoints, placeOf } from './endpoints.ts';
 import { defaultTiming } from './timing.ts';
 

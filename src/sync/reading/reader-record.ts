@@ -1,4 +1,3 @@
-import type { FoundServer } from './cluster-state.ts';
 import {
   type FailedReading,
   groupVersionsOf,
@@ -7,7 +6,8 @@ import {
   type ServerReading,
   type SuccessfulReading,
   type SyncServer,
-} from './sync-server.ts';
+} from '../documents/sync-server.ts';
+import type { FoundServer } from './cluster-state.ts';
 
 /** A server as the cluster's objects name it, and how it is read. */
 export type ReadableServer = FoundServer & Pick<SyncServer, 'documents'>;

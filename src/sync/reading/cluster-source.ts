@@ -1,19 +1,16 @@
-import { type Clock, parseRfc3339 } from '../runtime/time.ts';
-import { parseHostPort } from '../snapshot/addresses/addresses.ts';
-import type { ServedSet, Snapshot } from '../snapshot/format/schema.ts';
-import { type RefusedAddress, refusedAddressText } from '../snapshot/receiving/refused-addresses.ts';
-import { type FoundServer, nextClusterState } from './cluster-state.ts';
+import { type Clock, parseRfc3339 } from '../../runtime/time.ts';
+import { parseHostPort } from '../../snapshot/addresses/addresses.ts';
+import type { ServedSet, Snapshot } from '../../snapshot/format/schema.ts';
+import { type RefusedAddress, refusedAddressText } from '../../snapshot/receiving/refused-addresses.ts';
 import {
   apiEndpointsPath,
   createEndpointNames,
   type EndpointNamesOptions,
   endpointServerId,
   parseApiEndpoints,
-} from './endpoints.ts';
-import { type IdentityLease, identityLeasePaths, parseIdentityLease } from './leases.ts';
-import type { ReaderRecord } from './reader-record.ts';
-import { Reflector } from './reflector.ts';
-import { ReadError, type ServerDocuments, type WatchConnection } from './server-documents.ts';
+} from '../documents/endpoints.ts';
+import { type IdentityLease, identityLeasePaths, parseIdentityLease } from '../documents/leases.ts';
+import { ReadError, type ServerDocuments, type WatchConnection } from '../documents/server-documents.ts';
 import {
   apiServicesOf,
   apiServicesPath,
@@ -22,16 +19,19 @@ import {
   customResourceGroupsOf,
   parseApiService,
   parseCustomResourceDefinition,
-} from './shared-objects.ts';
+} from '../documents/shared-objects.ts';
 import {
   type DecodableVersions,
   decodableByStorageVersions,
   parseStorageVersion,
   servedByStorageVersions,
   storageVersionsPath,
-} from './storage-versions.ts';
-import type { ServerDescription, SyncServer } from './sync-server.ts';
-import { defaultTiming, type SyncTiming } from './timing.ts';
+} from '../documents/storage-versions.ts';
+import type { ServerDescription, SyncServer } from '../documents/sync-server.ts';
+import { defaultTiming, type SyncTiming } from '../documents/timing.ts';
+import { type FoundServer, nextClusterState } from './cluster-state.ts';
+import type { ReaderRecord } from './reader-record.ts';
+import { Reflector } from './reflector.ts';
 
 /**
  * Each API server renews its Lease every 10 s, so silence on a watch of Leases shows an outage sooner than on other kinds,

@@ -1,12 +1,17 @@
-import { groupVersionString, storageVersionName } from '../apimachinery/group-version.ts';
-import { areSeveralVersions, countedVersionOf } from '../apimachinery/server-version.ts';
-import { type Clock, createTimeSlice, type TimeSlice } from '../runtime/time.ts';
-import type { ServedSet, Snapshot } from '../snapshot/format/schema.ts';
-import { versionPartsOf } from './counted-version.ts';
-import { createDocumentCache, type DocumentState } from './document-cache.ts';
-import type { ReadableServer, ReaderRecord } from './reader-record.ts';
-import { schemaDigests } from './schema-digests.ts';
-import { jsonType, parseJson, ReadError, type ServerDocuments, withoutQuery } from './server-documents.ts';
+import { groupVersionString, storageVersionName } from '../../apimachinery/group-version.ts';
+import { areSeveralVersions, countedVersionOf } from '../../apimachinery/server-version.ts';
+import { type Clock, createTimeSlice, type TimeSlice } from '../../runtime/time.ts';
+import type { ServedSet, Snapshot } from '../../snapshot/format/schema.ts';
+import { versionPartsOf } from '../documents/counted-version.ts';
+import { createDocumentCache, type DocumentState } from '../documents/document-cache.ts';
+import { schemaDigests } from '../documents/schema-digests.ts';
+import {
+  jsonType,
+  parseJson,
+  ReadError,
+  type ServerDocuments,
+  withoutQuery,
+} from '../documents/server-documents.ts';
 import {
   documentsIn,
   groupVersionsIn,
@@ -15,7 +20,8 @@ import {
   openApiTypes,
   type ServerReading,
   type SuccessfulReading,
-} from './sync-server.ts';
+} from '../documents/sync-server.ts';
+import type { ReadableServer, ReaderRecord } from './reader-record.ts';
 
 /** `<group>.<resource>` to version to digest, as in `ServedSet.schemas`. */
 type ServerSchemas = NonNullable<ServedSet['schemas']>;

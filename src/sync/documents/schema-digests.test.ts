@@ -7,7 +7,7 @@ import { schemaDigests } from './schema-digests.ts';
 type Json = { [name: string]: unknown };
 
 function recorded(version: '1.31' | '1.36', name: 'apis_autoscaling_v2' | 'apis_apps_v1'): Json {
-  const file = `../../test/fixtures/openapi-v3/${version}/openapi_v3_${name}.json`;
+  const file = `../../../test/fixtures/openapi-v3/${version}/openapi_v3_${name}.json`;
   return JSON.parse(readFileSync(new URL(file, import.meta.url), 'utf8'));
 }
 
