@@ -8,8 +8,8 @@ import { type HealthCheck, healthEndpoints, ping } from '../../own-paths/health.
 import { metricsResponse } from '../../own-paths/metrics-endpoints.ts';
 import { inboundFromRequest } from '../../request/inbound.ts';
 import { type Logger, silentLogger } from '../../runtime/logger.ts';
-import type { SyncStatus } from '../../sync/sync-loop.ts';
 import type { SyncObserver } from '../../sync/documents/sync-server.ts';
+import type { SyncStatus } from '../../sync/sync-loop.ts';
 
 export interface ProcessEndpointsOptions {
   /** An IP address. Default 127.0.0.1: clients see the generation and the targets' names. */
