@@ -1,5 +1,5 @@
 /**
- * `npm run dev:edge`: the embedded mixed cluster behind a router on workerd. Ends with Ctrl-C and leaves nothing
+ * `npm start -- edge`: the embedded mixed cluster behind a router on workerd. Ends with Ctrl-C and leaves nothing
  * behind. `--directory <directory>` puts kubeconfigs and logs elsewhere than in `.demo`.
  */
 import { relative } from 'node:path';
@@ -16,7 +16,7 @@ process.on('SIGHUP', () => stop.abort());
 try {
   await runEdgeDemo({ directory: values.directory, signal: stop.signal, onReady: say });
 } catch (error) {
-  console.error(`dev:edge cannot run: ${error instanceof Error ? error.message : String(error)}`);
+  console.error(`the demo cannot run: ${error instanceof Error ? error.message : String(error)}`);
   process.exitCode = 1;
 }
 

@@ -1,5 +1,5 @@
 /**
- * `npm run edge:workerd -- --config edge.json`: a router on a self-hosted workerd, until it is told to end (docs/guides/edge.md). Exit codes: 0 after a signal, 2
+ * `npm start -- edge --config edge.json`: a router on a self-hosted workerd, until it is told to end (docs/guides/edge.md). Exit codes: 0 after a signal, 2
  * for a faulty configuration, 1 for everything else.
  */
 import { readFile, stat } from 'node:fs/promises';
@@ -13,7 +13,7 @@ import type { PemPair, RunningEdge } from './running-edge.ts';
 import { startWorkerd } from './start-workerd.ts';
 import { readWorkerBuild } from './worker-build.ts';
 
-const usage = 'use: run-edge.ts --config <edge.json>';
+const usage = 'use: npm start -- edge --config <edge.json>';
 
 /** Says why on standard error. */
 class Refused extends Error {}

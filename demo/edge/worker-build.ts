@@ -22,14 +22,14 @@ const durableObjects: readonly DurableObjectClass[] = [
 
 /**
  * Reads the built Worker.
- * @param directory where `npm run build:worker` has put it.
+ * @param directory where `npm run build -- --worker` has put it.
  * @throws when there is none.
  */
 export async function readWorkerBuild(directory = join(root, 'dist-worker')): Promise<WorkerBuild> {
   const files = await readdir(directory, { recursive: true }).catch((): string[] => []);
   const names = files.filter((name) => name.endsWith('.js'));
   if (!names.includes(mainModule)) {
-    throw new Error(`there is no built Worker in ${directory}: run 'npm run build:worker' first`);
+    throw new Error(`there is no built Worker in ${directory}: run 'npm run build -- --worker' first`);
   }
   const modules = await Promise.all(
     names.map(async (name) => ({ name, text: await readFile(join(directory, name), 'utf8') })),

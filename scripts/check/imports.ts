@@ -10,6 +10,14 @@ export function sourceFiles(): string[] {
   );
 }
 
+/** Modules of what stands around the product, tests among them. */
+export function surroundingFiles(): string[] {
+  return globSync('{scripts,demo,examples,test,lab}/**/*.ts', {
+    cwd: root,
+    exclude: (path) => path.endsWith('node_modules'),
+  });
+}
+
 const imports = /^(?:import|export)\b(?:[^';]*\bfrom)? '([^']+)'|\bimport\('([^']+)'\)/gm;
 
 /** What a module imports, types among it: packages by their name, files as paths from the root of the checkout. */

@@ -1,9 +1,11 @@
 /**
  * `npm run check`: everything about the sources that can be said without running a test. The steps run beside
- * each other, and each one's output is printed in one piece. Exits 1 when one of them found a fault.
+ * each other, and each one's output is printed in one piece. Exits 1 when one of them found a fault. First it installs the
+ * runtimes, which tests need after it.
  */
 import { spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';
+import { installRuntimes } from '../runtimes/install.ts';
 
 /** What tsc remembers of its last run, so that it looks only at what has changed since. */
 const memory = 'node_modules/.cache/tsc';
@@ -20,8 +22,8 @@ const steps = [
   [process.execPath, 'scripts/check/worker-size.ts'],
 ];
 
-const passed = await Promise.all(steps.map(runStep));
-process.exitCode = passed.includes(false) ? 1 : 0;
+const passed = installRuntimes() && (await Promise.all(steps.map(runStep))).every(Boolean);
+process.exitCode = passed ? 0 : 1;
 
 /** By one checker each: the four that tsc takes look at much of the same, for nearly twice the CPU time. */
 function typeCheck(project: string): string[] {

@@ -5,7 +5,7 @@
  * and names every fault.
  */
 import { dirname } from 'node:path';
-import { importsOf, sourceFiles } from './imports.ts';
+import { importsOf, sourceFiles, surroundingFiles } from './imports.ts';
 
 /** From the top down (CONTRIBUTING.md, "Folders"). */
 const rooms = [
@@ -81,6 +81,8 @@ const rooms = [
   'src/apimachinery',
   'src/runtime',
 ];
+/** What stands around the product, from the top down: each imports from those below it, and from the product. */
+const surroundings = ['lab', 'test', 'examples', 'demo', 'scripts'];
 const maximumFiles = 25;
 const http2Package = 'packages/http2/';
 /** The one module of the package that others import. */
@@ -115,13 +117,22 @@ for (const room of rooms) {
   if (count === 0) faults.push(`${room}: no such folder, or nothing in it`);
   if (count > maximumFiles) faults.push(`${room}: ${count} files, more than ${maximumFiles}`);
 }
-faults.push(...circles());
+faults.push(...surroundingFaults(), ...circles());
 for (const fault of faults) console.error(fault);
 if (faults.length > 0) process.exit(1);
 console.log(`src and packages: ${rooms.length} rooms, imports run downward`);
 
 function isOurs(imported: string): boolean {
   return imported.startsWith('src/') || imported.startsWith('packages/');
+}
+
+function surroundingFaults(): string[] {
+  const floorOf = (path: string): number => surroundings.indexOf(path.split('/')[0] ?? '');
+  return surroundingFiles().flatMap((file) =>
+    importsOf(file)
+      .filter((imported) => floorOf(imported) !== -1 && floorOf(imported) < floorOf(file))
+      .map((imported) => `${file}: imports ${imported}, which stands above it`),
+  );
 }
 
 /** Circles of modules within one folder; the order of the folders leaves no others. */

@@ -1,4 +1,4 @@
-/** The runtimes that `npm run runtimes` has installed in this folder. */
+/** The runtimes that `npm run check` has installed in this folder. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Miniflare, MiniflareOptions } from 'miniflare';
@@ -30,6 +30,6 @@ export function findRuntimeFile(file: string): string | undefined {
 /** @throws when it is not there */
 export function runtimeFile(file: string): string {
   const path = findRuntimeFile(file);
-  if (path === undefined) throw new Error(`${file} is not installed: npm run runtimes`);
+  if (path === undefined) throw new Error(`${file} is not installed: npm run check`);
   return path;
 }

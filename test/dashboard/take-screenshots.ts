@@ -1,6 +1,6 @@
 /**
  * Writes the pictures of README.md and docs/guides/status-page.md from an upgrade under a load: `npm run
- * docs:screenshots`. Takes four minutes, or three times the seconds between two upgrades that are given. Needs Chromium
+ * generate -- --screenshots`. Takes four minutes, or three times the seconds between two upgrades that are given. Needs Chromium
  * (`apt-get install chromium`).
  */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';

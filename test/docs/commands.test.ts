@@ -56,8 +56,8 @@ const commandsElsewhere: readonly Row[] = [
   { command: /kubeadm (?:upgrade|certs)/, why: 'It needs kubeadm: lab/live/install upgrades with it.' },
   // Builds and suites.
   { command: /npm run package/, test: 'test/package/package.slow.test.ts' },
-  { command: /npm run (?:dev:edge|edge:workerd)|KUBECONFIG=\.demo/, test: 'test/e2e/edge.test.ts' },
-  { command: /npm run build:worker/, test: 'test/worker/wrangler.slow.test.ts' },
+  { command: /npm start -- edge|KUBECONFIG=\.demo/, test: 'test/e2e/edge.test.ts' },
+  { command: /npm run build -- --worker/, test: 'test/worker/wrangler.slow.test.ts' },
   { command: /npm start -- --upgrade/, test: 'test/demo/upgrade.slow.test.ts' },
   { command: /npm start/, test: 'test/e2e/demo.test.ts' },
   { command: /npm install --global/, why: ofHost },

@@ -1,5 +1,5 @@
 /**
- * Writes into the pages what their commands against the demo print: `npm run docs:session`. Lines that are wider than
+ * Writes into the pages what their commands against the demo print: `npm run generate -- --session`. Lines that are wider than
  * a page are cut. What differs from run to run gets its `…` by hand, behind it.
  */
 import { readFile, writeFile } from 'node:fs/promises';

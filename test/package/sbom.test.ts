@@ -26,12 +26,12 @@ interface BillOfMaterials {
 const permissive =
   /^(\()?(MIT|ISC|0BSD|Apache-2\.0|BSD-[23]-Clause|Unlicense|BlueOak-1\.0\.0|Python-2\.0|CC0-1\.0|PSF-2\.0)\b/;
 
-describe('npm run sbom', () => {
+describe('npm run package -- --sbom', () => {
   let bill: BillOfMaterials;
   let version: string;
   let dependencies: Readonly<Record<string, string>>;
   before(() => {
-    const output = execFileSync('npm', ['run', '--silent', 'sbom'], {
+    const output = execFileSync('npm', ['run', '--silent', 'package', '--', '--sbom', 'cyclonedx'], {
       cwd: root,
       encoding: 'utf8',
       maxBuffer: 64 * 1024 * 1024,

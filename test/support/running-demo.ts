@@ -28,7 +28,7 @@ export function startDemo(options: Partial<DemoOptions> = {}): Promise<DemoUnder
   return start<RunningDemo>((given) => runDemo({ servers, ...options, ...given }));
 }
 
-/** Starts what `npm run dev:edge` starts, likewise. */
+/** Starts what `npm start -- edge` starts, likewise. */
 export function startEdgeDemo(): Promise<EdgeDemoUnderTest> {
   return start<RunningEdgeDemo>((given) => runEdgeDemo({ servers, ...given }));
 }

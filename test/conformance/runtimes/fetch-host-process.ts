@@ -26,7 +26,7 @@ export function fetchHost({
   return {
     missing: () =>
       findRuntimeFile(binary) === undefined
-        ? `${binary} is missing: npm run runtimes, on Linux x64`
+        ? `${binary} is missing: npm run check, on Linux x64`
         : undefined,
     start: (cluster: Cluster): Promise<RunningRuntime> =>
       startEdgeRuntime(async (directory) => {

@@ -2,7 +2,7 @@ import { bundleWorkerBuild, type WorkerBuild } from '../../../demo/edge/worker-b
 
 let built: Promise<WorkerBuild> | undefined;
 
-/** The Worker as `npm run build:worker` builds it, built once for all rounds. */
+/** The Worker as `npm run build -- --worker` builds it, built once for all rounds. */
 export function workerBuild(): Promise<WorkerBuild> {
   built ??= bundleWorkerBuild();
   return built;
