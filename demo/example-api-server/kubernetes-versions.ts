@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 
-export type KubernetesVersionName = '1.25' | '1.26' | '1.35' | '1.36';
+export type KubernetesVersionName = keyof typeof facts;
 
 export type Scope = 'Namespaced' | 'Cluster';
 
@@ -34,7 +34,7 @@ export interface RecordedResource {
 }
 
 /** What a kube-apiserver of the version said that it serves. */
-interface Recording {
+export interface Recording {
   readonly gitVersion: string;
   /** `groupPriorityMinimum` and `versionPriority` by group version. */
   readonly priorities: Readonly<Record<string, readonly [group: number, version: number]>>;
@@ -106,7 +106,7 @@ const newer: WireFacts = {
 };
 
 /** The oldest first: each decodes what those before it serve. */
-const facts: Readonly<Record<KubernetesVersionName, WireFacts>> = {
+const facts = {
   '1.25': older,
   // Aggregated discovery is alpha in 1.26 and turned on here, as on the recorded server; so is SelfSubjectReview, so that
   // `kubectl auth whoami` shows who arrived.
@@ -115,14 +115,13 @@ const facts: Readonly<Record<KubernetesVersionName, WireFacts>> = {
   '1.35': { ...newer, offByDefault: ['scheduling.k8s.io/v1alpha1'] },
   // They moved to v1alpha2, and v1alpha1 went.
   '1.36': { ...newer, offByDefault: ['scheduling.k8s.io/v1alpha2'] },
-};
+} satisfies Readonly<Record<string, WireFacts>>;
 
-export const kubernetesVersions: Readonly<Record<KubernetesVersionName, KubernetesVersion>> = {
-  '1.25': recordedVersion('1.25', []),
-  '1.26': recordedVersion('1.26', ['1.25']),
-  '1.35': recordedVersion('1.35', ['1.25', '1.26']),
-  '1.36': recordedVersion('1.36', ['1.25', '1.26', '1.35']),
-};
+const names = Object.keys(facts) as readonly KubernetesVersionName[];
+
+export const kubernetesVersions = Object.fromEntries(
+  names.map((name, index) => [name, recordedVersion(name, names.slice(0, index))]),
+) as Readonly<Record<KubernetesVersionName, KubernetesVersion>>;
 
 function recordedVersion(
   name: KubernetesVersionName,
