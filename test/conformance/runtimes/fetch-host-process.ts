@@ -25,9 +25,7 @@ export function fetchHost({
 }: FetchHostRuntime): Pick<ConformanceRuntime, 'missing' | 'start'> {
   return {
     missing: () =>
-      findRuntimeFile(binary) === undefined
-        ? `${binary} is missing: npm run check, on Linux x64`
-        : undefined,
+      findRuntimeFile(binary) === undefined ? `${binary} is missing: npm run check, on Linux x64` : undefined,
     start: (cluster: Cluster): Promise<RunningRuntime> =>
       startEdgeRuntime(async (directory) => {
         const hostSettings: FetchHostSettings = {
