@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { parseFieldSelector } from './field-selector.ts';
+import { parseFieldSelector } from './list-options.ts';
 
 /** The selector's terms, each written plainly; `undefined` for a malformed selector. */
 const read = (selector: string) =>

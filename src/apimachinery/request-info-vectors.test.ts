@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { noRequestInfo } from '../../test/support/request-info.ts';
-import { isLongRunning } from './long-running.ts';
 import { parseRequestInfo, type RequestInfo } from './request-info.ts';
 import { RequestInfoError } from './request-info-error.ts';
+import { isLongRunning } from './subresources.ts';
 
 type Answer = Partial<RequestInfo> & { readonly longRunning?: boolean; readonly error?: string };
 

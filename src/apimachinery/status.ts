@@ -39,6 +39,9 @@ const codes = {
   Timeout: 504,
 };
 
+/** Seconds, as kube-apiserver has it (k8s.io/apiserver pkg/server/filters/maxinflight.go, `retryAfter`). */
+export const retryAfterSeconds = 1;
+
 export type StatusReason = keyof typeof codes;
 
 interface StatusOptions extends StatusDetails {

@@ -2,7 +2,7 @@ import type { MiddlewareHandler } from 'hono';
 import { createMiddleware } from 'hono/factory';
 import { firstHeader, headerLines } from '../apimachinery/raw-headers.ts';
 import { parseRequestInfo } from '../apimachinery/request-info.ts';
-import { statusResponse } from '../apimachinery/status.ts';
+import { retryAfterSeconds, statusResponse } from '../apimachinery/status.ts';
 import { type AskOptions, askInCallersName, questionOf } from '../proxy/ask-in-callers-name.ts';
 import type { MixedVersionProxyOptions } from '../proxy/options.ts';
 import type { AdmittedRequest, HandlerEnvironment } from '../request/router.ts';
@@ -36,9 +36,6 @@ function guard(
     return letsThrough.has(verdict) ? next() : refusal(verdict, request);
   });
 }
-
-/** Seconds; soon enough for a server that restarts. */
-const retryAfterSeconds = 1;
 
 function refusal(verdict: Verdict, request: OwnPathRequest): Response {
   if (verdict === 'unauthenticated') return statusResponse('Unauthorized', 'Unauthorized');

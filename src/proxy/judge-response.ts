@@ -1,4 +1,5 @@
 import { firstHeader } from '../apimachinery/raw-headers.ts';
+import { kubeletSubresources } from '../apimachinery/subresources.ts';
 import type { AdmittedRequest } from '../request/router.ts';
 import type { OutboundRequest, Refusal, ResponseHead } from '../request/transport.ts';
 import { isClusterPath } from '../routing/decide.ts';
@@ -97,9 +98,6 @@ type JudgedRequest = Pick<AdmittedRequest, 'decision' | 'requestInfo'> & {
   readonly inbound: Pick<AdmittedRequest['inbound'], 'method'>;
 };
 
-/** Behind them a kubelet responds, whose 404 for a container looks the same. */
-const passedOn: ReadonlySet<string> = new Set(['attach', 'exec', 'log', 'portforward']);
-
 /** The responses that are a server's word about itself for this request, and have such a head. */
 function possibleWords(
   { decision, requestInfo }: JudgedRequest,
@@ -111,7 +109,8 @@ function possibleWords(
   if (subresource === 'proxy' || decision.reason === 'AlreadyRerouted') return [];
   if (status === 404 && othersMayServe !== true) return [];
   const contentType = /^[^ ;]*/.exec(firstHeader(headers, 'content-type') ?? '')?.[0].toLowerCase();
-  if (status === 404 && contentType !== text && passedOn.has(subresource)) return [];
+  // A kubelet's 404 for a container looks the same.
+  if (status === 404 && contentType !== text && kubeletSubresources.has(subresource)) return [];
   const length = Number(firstHeader(headers, 'content-length'));
   return words.filter(
     (each) => each.length === length && each.contentType === contentType && each.statuses.includes(status),

@@ -1,5 +1,5 @@
-import { isLongRunning } from '../apimachinery/long-running.ts';
 import type { RequestInfo } from '../apimachinery/request-info.ts';
+import { isLongRunning } from '../apimachinery/subresources.ts';
 import type { AssertionSigner } from '../identity/assertion/assertion-signer.ts';
 import { stampIdentity } from '../identity/stamp-identity.ts';
 import type { Destination } from '../request/destination.ts';

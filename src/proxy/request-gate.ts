@@ -1,11 +1,8 @@
-import { isLongRunning } from '../apimachinery/long-running.ts';
 import type { RequestInfo } from '../apimachinery/request-info.ts';
-import { statusResponse } from '../apimachinery/status.ts';
+import { retryAfterSeconds, statusResponse } from '../apimachinery/status.ts';
+import { isLongRunning } from '../apimachinery/subresources.ts';
 import type { AdmittedRequest, Router, Send } from '../request/router.ts';
 import { type Outcome, ownResponse } from '../request/transport.ts';
-
-/** Seconds, as kube-apiserver has it (pkg/server/filters/maxinflight.go). */
-const retryAfterSeconds = 1;
 
 /** Part of each limit that callers without a verified certificate leave free: nodes and controllers have to work beside them. */
 const keptForIdentified = 1 / 4;

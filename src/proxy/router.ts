@@ -1,8 +1,8 @@
-import { isLongRunning } from '../apimachinery/long-running.ts';
 import { rememberingRequests } from '../apimachinery/remembered-requests.ts';
 import type { RequestInfo } from '../apimachinery/request-info.ts';
 import { RequestInfoError } from '../apimachinery/request-info-error.ts';
 import { internalError, statusResponse } from '../apimachinery/status.ts';
+import { isLongRunning } from '../apimachinery/subresources.ts';
 import { AuthenticationError, askAuthenticators } from '../identity/authenticator.ts';
 import { auditIdOf, hasPassedThrough, withAuditId } from '../request/headers.ts';
 import { type InboundRequest, isRead, RequestRecord } from '../request/inbound.ts';

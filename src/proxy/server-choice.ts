@@ -1,5 +1,5 @@
-import { isLongRunning } from '../apimachinery/long-running.ts';
 import type { RequestInfo } from '../apimachinery/request-info.ts';
+import { isLongRunning } from '../apimachinery/subresources.ts';
 import type { Destination } from '../request/destination.ts';
 import type { OtherVersion } from '../request/inbound.ts';
 import type { VersionChoice } from '../routing/decision.ts';

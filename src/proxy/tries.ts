@@ -1,6 +1,7 @@
 import { firstHeader } from '../apimachinery/raw-headers.ts';
 import type { RequestInfo } from '../apimachinery/request-info.ts';
-import { statusResponse } from '../apimachinery/status.ts';
+import { retryAfterSeconds, statusResponse } from '../apimachinery/status.ts';
+import { streamingSubresources } from '../apimachinery/subresources.ts';
 import type { Destination, TransportError } from '../request/destination.ts';
 import {
   type Again,
@@ -19,7 +20,7 @@ import type { RouterSettings } from './options.ts';
 import type { Failed, ServedNowhere } from './other-servers.ts';
 import type { OutboundHints } from './outbound.ts';
 import { type Candidates, type Choice, loadKindOf, type ServerChoice } from './server-choice.ts';
-import { retryAfterSeconds, unavailable } from './undelivered.ts';
+import { unavailable } from './undelivered.ts';
 
 interface Asking {
   readonly settings: RouterSettings;
@@ -230,12 +231,9 @@ export function maySafelyTryAnother(request: RepeatableRequest, error: Transport
   return isRead(inbound.method) && !announcesBody(inbound) && !mayRunCommand(request);
 }
 
-/** Connected to with GET over WebSockets: the command would run twice (pkg/registry/core/pod/rest/subresources.go). */
-const connecting: ReadonlySet<string> = new Set(['exec', 'attach', 'portforward']);
-
-/** Behind the subresource `proxy` of a node is its kubelet, with an exec of its own. */
+/** Over WebSockets they are asked for with GET. Behind the subresource `proxy` of a node is its kubelet, with an exec of its own. */
 function mayRunCommand({ inbound, requestInfo: { subresource } }: RepeatableRequest): boolean {
-  if (connecting.has(subresource)) return true;
+  if (streamingSubresources.has(subresource)) return true;
   return subresource === 'proxy' && firstHeader(inbound.headers, 'upgrade') !== undefined;
 }
 

@@ -1,6 +1,4 @@
-import { statusResponse } from '../apimachinery/status.ts';
-
-export const retryAfterSeconds = 1;
+import { retryAfterSeconds, statusResponse } from '../apimachinery/status.ts';
 
 const messages = {
   /** Not knowing is not the same as not existing: what a 404 becomes while there has been no snapshot. */

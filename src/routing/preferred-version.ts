@@ -1,5 +1,6 @@
 import type { RequestInfo } from '../apimachinery/request-info.ts';
 import { compareCountedVersions } from '../apimachinery/server-version.ts';
+import { connectSubresources } from '../apimachinery/subresources.ts';
 import type {
   MinorVersions,
   RoutingServer,
@@ -146,11 +147,9 @@ function decodingFirst(
   return [...those(true), ...those(false)];
 }
 
-/** Admission checks these for every verb: the operation is CONNECT (k8s.io/apiserver pkg/endpoints/installer.go). */
-const connecting = new Set(['exec', 'attach', 'portforward', 'proxy']);
-
+/** Admission checks subresources with the operation CONNECT for every verb. */
 export function isWrite({ verb, subresource }: RequestInfo): boolean {
-  return (verb !== 'get' && verb !== 'list' && verb !== 'watch') || connecting.has(subresource);
+  return (verb !== 'get' && verb !== 'list' && verb !== 'watch') || connectSubresources.has(subresource);
 }
 
 /** Whether a server of this version may lose what the preferred one knows. */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as wait } from 'node:timers/promises';
 import * as v from 'valibot';
+import { pause } from '../../runtime/time.ts';
 import type { ControlPlane } from './control-plane.ts';
 import { InstallationRefused } from './kubeadm-node.ts';
 
@@ -29,7 +29,7 @@ export interface LeaseClock {
   sleep(milliseconds: number): Promise<unknown>;
 }
 
-const ownClock: LeaseClock = { now: () => performance.now(), sleep: (milliseconds) => wait(milliseconds) };
+const ownClock: LeaseClock = { now: () => performance.now(), sleep: pause };
 
 export interface LeaseOptions {
   readonly cluster: {

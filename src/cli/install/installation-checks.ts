@@ -1,6 +1,6 @@
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { pause } from '../../runtime/time.ts';
 import { hostPathsOfPod } from '../serve/kube-apiserver-manifest.ts';
 import { readServeInput } from '../serve/serve-input.ts';
 import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
@@ -49,7 +49,7 @@ export async function waitUntil(
     if (performance.now() > giveUpAt) {
       throw new InstallationRefused(`${reason} (waited ${Math.round(timeout / 1000)} s)`);
     }
-    await sleep(interval);
+    await pause(interval);
   }
 }
 

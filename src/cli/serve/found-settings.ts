@@ -54,24 +54,9 @@ export function findSettings(given: GivenValues, readFile: ReadTextFile): FoundS
   const named = given.get('kube-apiserver-manifest')?.input;
   if (named === 'none') return nothing;
   const path = typeof named === 'string' ? named : kubeAdmManifest;
-  let text: string;
-  let manifest: KubeApiServerManifest;
-  try {
-    text = readFile(path);
-    manifest = parseKubeApiServerManifest(text);
-  } catch (error) {
-    const isRead = error instanceof TypeError;
-    const reason = isRead ? error.message : `cannot be read: ${fileErrorMessage(error)}`;
-    // Another layout than kubeadm's, or files that are root's alone: a must only for those who give less than all.
-    if (named === undefined && !isRead) {
-      return {
-        ...nothing,
-        note: `nothing was found either: ${path}, where kubeadm has the manifest of kube-apiserver, ${reason}`,
-      };
-    }
-    const message = `--kube-apiserver-manifest: ${path} ${reason}; set it to none to have nothing found there, and give the flags`;
-    return { ...nothing, issues: [{ flag: '--kube-apiserver-manifest', message }] };
-  }
+  const read = readManifest(path, named !== undefined, readFile);
+  if (!('parsed' in read)) return { ...nothing, ...read };
+  const { text, parsed: manifest } = read;
   const values = new Map<string, GivenValue>();
   const issues: SettingIssue[] = [];
   const warnings: SettingIssue[] = [];
@@ -111,6 +96,28 @@ export function findSettings(given: GivenValues, readFile: ReadTextFile): FoundS
   if (manifest.flags.has('peer-ca-file')) addSame('peer-ca-file');
   else add('peer-ca-file', ...servingAuthority(manifest, readFile));
   return { values, issues, warnings, ...(values.has('local-server') ? { manifest: { path, text } } : {}) };
+}
+
+function readManifest(
+  path: string,
+  isNamed: boolean,
+  readFile: ReadTextFile,
+): { readonly text: string; readonly parsed: KubeApiServerManifest } | Partial<FoundSettings> {
+  try {
+    const text = readFile(path);
+    return { text, parsed: parseKubeApiServerManifest(text) };
+  } catch (error) {
+    const isRead = error instanceof TypeError;
+    const reason = isRead ? error.message : `cannot be read: ${fileErrorMessage(error)}`;
+    // Another layout than kubeadm's, or files that are root's alone: a must only for those who give less than all.
+    if (!isNamed && !isRead) {
+      return {
+        note: `nothing was found either: ${path}, where kubeadm has the manifest of kube-apiserver, ${reason}`,
+      };
+    }
+    const message = `--kube-apiserver-manifest: ${path} ${reason}; set it to none to have nothing found there, and give the flags`;
+    return { issues: [{ flag: '--kube-apiserver-manifest', message }] };
+  }
 }
 
 /** Whether a router reads the cluster itself, and stands in front of one server of it. */

@@ -50,32 +50,94 @@ export async function routerConfig(
   settings: ServeSettings,
   environment: ServeEnvironment,
 ): Promise<ServeOptionsResult> {
-  const { values } = settings;
+  const { values, issues, warnings } = settings;
+  const { gateway, authentication, snapshot } = values;
   const files = new CertificateFiles(settings, environment.now);
   const featureGateEnabled = readFeatureGate(settings);
   if (!featureGateEnabled) rejectFlagsThatNeedTheGate(settings);
   settings.check();
-
   // The gateway form has to be asked for: a forgotten --server-id must not make one.
-  const isGateway = values.gateway;
-  if (isGateway) rejectFlagsOfLocalServer(settings);
+  if (gateway) rejectFlagsOfLocalServer(settings);
   else if (!readsCluster(settings))
     settings.require('server-id', 'the ID of the local API server, as the snapshot has it');
-  const serverId = isGateway ? undefined : values.localServer.id;
   const advertisedAddress = readAdvertisedAddress(settings, environment.network);
   refuseAdminAddressForOthers(settings);
+  const serving = readServingPair(settings, files);
+  const namedServing = readNamedServingPairs(settings, files);
+  if (!gateway && serving !== undefined) warnOfUnusableAddress(advertisedAddress, serving, settings);
+  const callers = readCallers(settings, files);
+  const peerCa = featureGateEnabled ? readPeerCa(settings, files) : undefined;
+  const local = gateway ? undefined : readLocalServer(settings, files, peerCa, featureGateEnabled);
+  const { assertionKeysFile } = authentication;
+  const assertionKeys = await readKeys(settings, 'assertion-keys', assertionKeysFile, parseAssertionKeys);
+  const proxyClient = readProxyClientPair(settings, files, featureGateEnabled);
+  warnOfNoAuthentication(settings);
+  const embeddedSync = featureGateEnabled ? await readEmbeddedSync(settings) : undefined;
+  const snapshotKeys = await readKeys(settings, 'snapshot-keys', snapshot.keysFile, parseSnapshotKeys);
+
+  // Without a local server a router is a gateway, which nobody may become by mistake.
+  const isWhole = gateway || local !== undefined;
+  if (issues.length > 0 || serving === undefined || !isWhole) return { ok: false, issues, warnings };
+  const config: ServeConfig = {
+    settings: values,
+    serverId: gateway ? undefined : values.localServer.id,
+    featureGateEnabled,
+    local,
+    ...derivedFrom(values, featureGateEnabled),
+    advertisedAddress,
+    serving,
+    namedServing,
+    peerCa,
+    proxyClient,
+    ...callers,
+    assertionKeys,
+    snapshotKeys,
+    embeddedSync,
+    credentialFiles: settings.credentialFiles,
+    version: packageVersion(),
+    found: foundBy(settings),
+  };
+  return { ok: true, config, warnings };
+}
+
+function derivedFrom(
+  { health, serving, timeouts }: ServeConfig['settings'],
+  featureGateEnabled: boolean,
+): Pick<ServeConfig, 'health' | 'tls' | 'timeouts'> {
+  const isProbing = featureGateEnabled && health.checkInterval > 0;
+  return {
+    health: isProbing ? { interval: health.checkInterval, ...probing } : undefined,
+    tls: { minVersion: serving.tlsMinVersion === 'VersionTLS12' ? 'TLSv1.2' : 'TLSv1.3' },
+    timeouts: {
+      // What is left is for the second server.
+      responseHeader: Math.min(45_000, timeouts.request * 0.75),
+      tlsHandshake: 10_000,
+    },
+  };
+}
+
+function foundBy(settings: ServeSettings): ServeConfig['found'] {
+  return settings
+    .inUse()
+    .flatMap(({ flag, shown: value, source }) =>
+      source?.kind === 'found' ? [{ flag, value, source: source.text }] : [],
+    );
+}
+
+function readServingPair(settings: ServeSettings, files: ServeFiles): CertificatePair | undefined {
   settings.require('tls-cert-file', 'the certificate that clients see');
   settings.require('tls-private-key-file', 'the private key for --tls-cert-file');
-  const { certFile, keyFile } = values.serving;
-  const serving = files.pair('tls-cert-file', certFile, 'tls-private-key-file', keyFile);
-  const namedServing = readNamedServingPairs(settings, files);
-  if (!isGateway && serving !== undefined) warnOfUnusableAddress(advertisedAddress, serving, settings);
-  const { authentication } = values;
-  const clientCa = files.certificates('client-ca-file', authentication.clientCAFile);
-  const requestHeaderCa = files.certificates(
-    'requestheader-client-ca-file',
-    authentication.requestHeader.clientCAFile,
-  );
+  const { certFile, keyFile } = settings.values.serving;
+  return files.pair('tls-cert-file', certFile, 'tls-private-key-file', keyFile);
+}
+
+function readCallers(
+  settings: ServeSettings,
+  files: ServeFiles,
+): Pick<ServeConfig, 'clientCa' | 'requestHeader' | 'identityHeaderNames'> {
+  const { clientCAFile, requestHeader } = settings.values.authentication;
+  const clientCa = files.certificates('client-ca-file', clientCAFile);
+  const requestHeaderCa = files.certificates('requestheader-client-ca-file', requestHeader.clientCAFile);
   const authorities = {
     clientCa: clientCa?.certificates ?? [],
     requestHeaderCa: requestHeaderCa?.certificates ?? [],
@@ -87,69 +149,19 @@ export async function routerConfig(
       '--requestheader-client-ca-file and --client-ca-file hold the same CA key: give front proxies a CA of their own, or any client certificate could speak for any user',
     );
   }
-  const requestHeader = readRequestHeader(settings, requestHeaderCa?.file);
-  const identityHeaderNames = readIdentityHeaderNames(settings);
-  if (featureGateEnabled) {
-    settings.require(
-      'peer-ca-file',
-      "peers' serving certificates are checked against it, and nothing is ever sent to an unchecked peer",
-    );
-  }
-  const peerCa = featureGateEnabled
-    ? files.certificates('peer-ca-file', values.peers.caFile)?.file
-    : undefined;
-  const local = isGateway ? undefined : readLocalServer(settings, files, peerCa, featureGateEnabled);
-  const assertionKeys = await readKeys(
-    settings,
-    'assertion-keys',
-    authentication.assertionKeysFile,
-    parseAssertionKeys,
-  );
-  const proxyClient = readProxyClientPair(settings, files, featureGateEnabled);
-  warnOfNoAuthentication(settings);
-  const embeddedSync = featureGateEnabled ? await readEmbeddedSync(settings) : undefined;
-  const keys = await readKeys(settings, 'snapshot-keys', values.snapshot.keysFile, parseSnapshotKeys);
-
-  const { issues, warnings } = settings;
-  // Without a local server a router is a gateway, which nobody may become by mistake.
-  const isWhole = isGateway || local !== undefined;
-  if (issues.length > 0 || serving === undefined || !isWhole) return { ok: false, issues, warnings };
-  const { health, timeouts } = values;
-  const config: ServeConfig = {
-    settings: values,
-    serverId,
-    featureGateEnabled,
-    local,
-    health:
-      featureGateEnabled && health.checkInterval > 0
-        ? { interval: health.checkInterval, ...probing }
-        : undefined,
-    advertisedAddress,
-    serving,
-    namedServing,
-    tls: { minVersion: values.serving.tlsMinVersion === 'VersionTLS12' ? 'TLSv1.2' : 'TLSv1.3' },
-    peerCa,
-    proxyClient,
+  return {
     clientCa: clientCa?.file,
-    requestHeader,
-    identityHeaderNames,
-    assertionKeys,
-    snapshotKeys: keys,
-    embeddedSync,
-    timeouts: {
-      // What is left is for the second server.
-      responseHeader: Math.min(45_000, timeouts.request * 0.75),
-      tlsHandshake: 10_000,
-    },
-    credentialFiles: settings.credentialFiles,
-    version: packageVersion(),
-    found: settings
-      .inUse()
-      .flatMap(({ flag, shown: value, source }) =>
-        source?.kind === 'found' ? [{ flag, value, source: source.text }] : [],
-      ),
+    requestHeader: readRequestHeader(settings, requestHeaderCa?.file),
+    identityHeaderNames: readIdentityHeaderNames(settings),
   };
-  return { ok: true, config, warnings };
+}
+
+function readPeerCa(settings: ServeSettings, files: ServeFiles): PemFile | undefined {
+  settings.require(
+    'peer-ca-file',
+    "peers' serving certificates are checked against it, and nothing is ever sent to an unchecked peer",
+  );
+  return files.certificates('peer-ca-file', settings.values.peers.caFile)?.file;
 }
 
 /**

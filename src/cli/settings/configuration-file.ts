@@ -55,81 +55,111 @@ export function parseConfigurationFile(
   text: string,
   kind: ConfigurationKind,
 ): ConfigurationFile {
-  const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, logLevel: 'error' });
-  const values = new Map<string, GivenValue>();
-  const issues: { readonly line: number; readonly column: number; readonly message: string }[] = [];
-  const positionOf = (offset = 0) => {
-    const { line, col } = lines.linePos(offset);
-    // Nothing is known of a text without lines: then the error is at its beginning.
-    return { line: Math.max(line, 1), column: Math.max(col, 1) };
+  const reading = new FileReading(path, text, kind);
+  reading.readSyntax();
+  if (reading.issues.length === 0) reading.readContent();
+  const inOrder = reading.issues.toSorted((a, b) => a.line - b.line || a.column - b.column);
+  return {
+    path,
+    text,
+    values: reading.values,
+    issues: inOrder.map(({ line, column, message }) => `${path}:${line}:${column}: ${message}`),
   };
-  const issue = (offset: number | undefined, keys: Keys, predicate: string) => {
-    const at = keys.reduce<string>(fieldPath, '');
-    issues.push({ ...positionOf(offset), message: at === '' ? predicate : `${at} ${predicate}` });
-  };
+}
 
-  const readMembers = (members: Readonly<Record<string, unknown>>, section: SectionSchema, keys: Keys) => {
+class FileReading {
+  readonly values = new Map<string, GivenValue>();
+  readonly issues: { readonly line: number; readonly column: number; readonly message: string }[] = [];
+  readonly #path: string;
+  readonly #kind: ConfigurationKind;
+  readonly #lines = new LineCounter();
+  readonly #document: Document.Parsed;
+
+  constructor(path: string, text: string, kind: ConfigurationKind) {
+    this.#path = path;
+    this.#kind = kind;
+    const options = { lineCounter: this.#lines, prettyErrors: false, logLevel: 'error' } as const;
+    this.#document = parseDocument(text, options);
+  }
+
+  readSyntax(): void {
+    const errors = [...this.#document.errors, ...this.#document.warnings];
+    // A file of another kind has an error in each of its lines.
+    for (const { code, pos } of errors.slice(0, maximumSyntaxErrors)) {
+      // Without the parser's words: they quote the text, and it may be a key given by mistake.
+      const other = `is neither YAML nor JSON (${code}): see the indentation, and that a space follows each colon`;
+      this.#issue(pos[0], [], syntaxErrors[code] ?? other);
+    }
+    const next = errors[maximumSyntaxErrors];
+    if (next !== undefined) {
+      const left = errors.length - maximumSyntaxErrors;
+      this.#issue(next.pos[0], [], `${left} more errors of this kind follow`);
+    }
+    visit(this.#document, {
+      Alias: (_, { range }) => this.#issue(range?.[0], [], 'is an alias: write the value out'),
+    });
+  }
+
+  readContent(): void {
+    const content: unknown = this.#document.toJS();
+    if (content === null) {
+      this.#issue(0, [], `is empty: begin with apiVersion: ${configurationVersion}`);
+    } else if (isJsonObject(content)) {
+      const { apiVersion, kind, ...members } = content;
+      this.#require('apiVersion', apiVersion, configurationVersion);
+      this.#require('kind', kind, this.#kind.kind);
+      this.#readMembers(members, this.#kind.settings, []);
+    } else this.#issue(0, [], 'must be an object with apiVersion and kind');
+  }
+
+  #require(key: string, given: unknown, wanted: string): void {
+    if (given === undefined) this.#issue(0, [key], `is required: ${wanted}`);
+    else if (given !== wanted) this.#issue(valueOffset(this.#document, [key]), [key], `must be ${wanted}`);
+  }
+
+  #readMembers(members: Readonly<Record<string, unknown>>, section: SectionSchema, keys: Keys): void {
     for (const [name, value] of Object.entries(members)) {
       const at = [...keys, name];
       const member = Object.hasOwn(section.entries, name) ? section.entries[name] : undefined;
       if (member === undefined) {
-        issue(keyOffset(document, at), at, `is no key of this configuration${meant(name, section, kind)}`);
-      } else if (isSetting(member)) readValue(value, member, at);
-      else if (isSection(member) && isJsonObject(value)) readMembers(value, member, at);
+        const predicate = `is no key of this configuration${meant(name, section, this.#kind)}`;
+        this.#issue(keyOffset(this.#document, at), at, predicate);
+      } else if (isSetting(member)) this.#readValue(value, member, at);
+      else if (isSection(member) && isJsonObject(value)) this.#readMembers(value, member, at);
       // A section with only comments in it counts as absent.
-      else if (value !== null) issue(valueOffset(document, at), at, 'must be an object');
+      else if (value !== null) this.#issue(valueOffset(this.#document, at), at, 'must be an object');
     }
-  };
-  const readValue = (input: unknown, setting: SettingSchema, keys: Keys) => {
+  }
+
+  #readValue(input: unknown, setting: SettingSchema, keys: Keys): void {
     const faults = faultsOf(setting, input);
     for (const fault of faults) {
       const at = [...keys, ...fault.path];
-      issue(valueOffset(document, at) ?? keyOffset(document, keys), at, fault.message);
+      const offset = valueOffset(this.#document, at) ?? keyOffset(this.#document, keys);
+      this.#issue(offset, at, fault.message);
     }
     if (faults.length > 0) return;
-    const absolute = setting.takes.isPath ? withPaths(input, (each) => inFolder(dirname(path), each)) : input;
+    const folder = dirname(this.#path);
+    const absolute = setting.takes.isPath ? withPaths(input, (each) => inFolder(folder, each)) : input;
     const source = {
       kind: 'file',
-      file: path,
+      file: this.#path,
       path: keys.reduce<string>(fieldPath, ''),
-      ...positionOf(valueOffset(document, keys)),
+      ...this.#positionOf(valueOffset(this.#document, keys)),
     } as const;
-    values.set(setting.flag, { input: absolute, shown: shownText(absolute), source });
-  };
+    this.values.set(setting.flag, { input: absolute, shown: shownText(absolute), source });
+  }
 
-  const errors = [...document.errors, ...document.warnings];
-  // A file of another kind has an error in each of its lines.
-  for (const { code, pos } of errors.slice(0, maximumSyntaxErrors)) {
-    // Without the parser's words: they quote the text, and it may be a key given by mistake.
-    const other = `is neither YAML nor JSON (${code}): see the indentation, and that a space follows each colon`;
-    issue(pos[0], [], syntaxErrors[code] ?? other);
+  #issue(offset: number | undefined, keys: Keys, predicate: string): void {
+    const at = keys.reduce<string>(fieldPath, '');
+    this.issues.push({ ...this.#positionOf(offset), message: at === '' ? predicate : `${at} ${predicate}` });
   }
-  const next = errors[maximumSyntaxErrors];
-  if (next !== undefined) {
-    issue(next.pos[0], [], `${errors.length - maximumSyntaxErrors} more errors of this kind follow`);
+
+  #positionOf(offset = 0): { readonly line: number; readonly column: number } {
+    const { line, col } = this.#lines.linePos(offset);
+    // Nothing is known of a text without lines: then the error is at its beginning.
+    return { line: Math.max(line, 1), column: Math.max(col, 1) };
   }
-  visit(document, { Alias: (_, { range }) => issue(range?.[0], [], 'is an alias: write the value out') });
-  if (issues.length === 0) {
-    const content: unknown = document.toJS();
-    if (isJsonObject(content)) {
-      const { apiVersion, kind: ownKind, ...members } = content;
-      const required = { apiVersion: [apiVersion, configurationVersion], kind: [ownKind, kind.kind] };
-      for (const [key, [given, wanted]] of Object.entries(required)) {
-        if (given === undefined) issue(0, [key], `is required: ${wanted}`);
-        else if (given !== wanted) issue(valueOffset(document, [key]), [key], `must be ${wanted}`);
-      }
-      readMembers(members, kind.settings, []);
-    } else if (content === null) issue(0, [], `is empty: begin with apiVersion: ${configurationVersion}`);
-    else issue(0, [], 'must be an object with apiVersion and kind');
-  }
-  const inOrder = issues.toSorted((a, b) => a.line - b.line || a.column - b.column);
-  return {
-    path,
-    text,
-    values,
-    issues: inOrder.map(({ line, column, message }) => `${path}:${line}:${column}: ${message}`),
-  };
 }
 
 type Keys = readonly (string | number)[];

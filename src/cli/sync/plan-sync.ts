@@ -76,25 +76,9 @@ function planLive(
   const { call, apiServers, snapshot, routers, endpoints, client } = settings.values;
   const { kubeconfig, context } = apiServers;
   const inCluster = apiServers.inCluster === true;
-  if (settings.isGiven('kubeconfig') && inCluster) {
-    settings.issue('in-cluster', '--kubeconfig and --in-cluster name two clusters: keep one');
-  }
+  checkCall(settings);
   const isFound = settings.isGiven('kubeconfig') || inCluster;
-  if (!settings.isGiven('server') && !isFound) {
-    settings.issue(
-      'server',
-      '--server is required, for example --server cp-a=https://10.0.0.1:6443; or --kubeconfig or --in-cluster, to find the servers',
-    );
-  }
-  const hasTargets = settings.isGiven('target') || settings.isGiven('worker-target');
   const isRecording = settings.isGiven('record');
-  if (!settings.isGiven('out') && !hasTargets && !isRecording) {
-    settings.issue('target', '--target or --out is required: where snapshots go');
-  }
-  if (settings.isGiven('worker-target') && !settings.isGiven('target-token-file')) {
-    const why = 'a Worker sees no client certificate of yours';
-    settings.issue('worker-target', `--worker-target needs --target-token-file: ${why}`, true);
-  }
   const usesOwnAuthorities = isFound && !settings.isGiven('peer-ca-file');
   const { targets = [], workerTargets = [], serverName } = routers;
   const peerAuthorities = usesOwnAuthorities
@@ -136,6 +120,28 @@ function planLive(
       record: call.record,
     },
   };
+}
+
+/** Where from, and where to: flags that need each other, or exclude each other. */
+function checkCall(settings: SyncSettings): void {
+  const inCluster = settings.values.apiServers.inCluster === true;
+  if (settings.isGiven('kubeconfig') && inCluster) {
+    settings.issue('in-cluster', '--kubeconfig and --in-cluster name two clusters: keep one');
+  }
+  if (!settings.isGiven('server') && !settings.isGiven('kubeconfig') && !inCluster) {
+    settings.issue(
+      'server',
+      '--server is required, for example --server cp-a=https://10.0.0.1:6443; or --kubeconfig or --in-cluster, to find the servers',
+    );
+  }
+  const hasTargets = settings.isGiven('target') || settings.isGiven('worker-target');
+  if (!settings.isGiven('out') && !hasTargets && !settings.isGiven('record')) {
+    settings.issue('target', '--target or --out is required: where snapshots go');
+  }
+  if (settings.isGiven('worker-target') && !settings.isGiven('target-token-file')) {
+    const why = 'a Worker sees no client certificate of yours';
+    settings.issue('worker-target', `--worker-target needs --target-token-file: ${why}`, true);
+  }
 }
 
 /** A file's text as it is now; as it was last while it cannot be read or is empty: it is being replaced, or was a pipe. */

@@ -201,13 +201,18 @@ export interface Http1PoolOptions {
   readonly origin: string;
   readonly connect: () => Promise<TLSSocket>;
   /**
-   * Connections over HTTP/1.1 of the whole process, beyond which a client's request that finds none idle is refused.
-   * Default: as many as there is memory for.
+   * Connections over HTTP/1.1 of all pools that count together, beyond which a client's request that finds none idle is
+   * refused. Default: as many as there is memory for.
    */
   readonly http1Connections?: number;
+  /** Of all pools that count together. */
+  readonly http1InUse: Http1ConnectionCount;
 }
 
-let openConnections = 0;
+export interface Http1ConnectionCount {
+  open: number;
+}
+
 const tooManyConnections = 'more connections than there is memory for';
 
 /** Methods whose content every server expects (RFC 9110 section 9.3). */
@@ -230,10 +235,11 @@ const maximumHandshakes = 16;
 export class Http1Pool extends Pool {
   #handshakes = 0;
   readonly #waiting: { readonly begin: () => void; readonly fail: (error: Error) => void }[] = [];
+  readonly #inUse: Http1ConnectionCount;
   readonly #maximumConnections: number;
 
   constructor(options: Http1PoolOptions) {
-    const { origin, connect, http1Connections = connectionsWithin(usableMemory) } = options;
+    const { origin, connect, http1InUse, http1Connections = connectionsWithin(usableMemory) } = options;
     super(origin, {
       // A watch occupies one.
       connections: 4_096,
@@ -252,16 +258,16 @@ export class Http1Pool extends Pool {
       // undici's own connector takes the TLS server name from the request's Host; ours is that of the destination.
       connect: (_options, callback) => {
         this.#handshakes++;
-        openConnections++;
+        http1InUse.open++;
         connect()
           .then(
             (socket) => {
-              if (socket.closed) openConnections--;
-              else socket.once('close', () => openConnections--);
+              if (socket.closed) http1InUse.open--;
+              else socket.once('close', () => http1InUse.open--);
               callback(null, limitResponses(socket));
             },
             (error: Error) => {
-              openConnections--;
+              http1InUse.open--;
               // Before undici is told, which closes the pool: what waits would open more connections. Another server can be asked.
               for (const { fail } of this.#waiting.splice(0)) fail(error);
               callback(error, null);
@@ -273,6 +279,7 @@ export class Http1Pool extends Pool {
           });
       },
     });
+    this.#inUse = http1InUse;
     this.#maximumConnections = http1Connections;
   }
 
@@ -324,7 +331,7 @@ export class Http1Pool extends Pool {
   }
 
   get #isFull(): boolean {
-    return openConnections >= this.#maximumConnections && this.stats.free === 0;
+    return this.#inUse.open >= this.#maximumConnections && this.stats.free === 0;
   }
 
   #serveWaiting(): void {

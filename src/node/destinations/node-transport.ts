@@ -13,7 +13,7 @@ import { BodySource, BodyStream } from '../exchange/request-body.ts';
 import { type ResponseSink, WebResponseSink } from '../exchange/response-sink.ts';
 import { memoryForOthers } from '../exchange/serving-limits.ts';
 import { Exchange } from './exchange.ts';
-import { Http1Pool, type Http1PoolOptions } from './http1-pool.ts';
+import { type Http1ConnectionCount, Http1Pool, type Http1PoolOptions } from './http1-pool.ts';
 import { TlsDialer, type TlsDialerOptions, type TransportCredentials } from './tls-dialer.ts';
 
 /** What a server sends ahead has to be held if the client does not read. */
@@ -90,6 +90,7 @@ export class NodeTransport implements Transport {
   /** By origin. Each has few, and comparing them costs less than making a key for every request. */
   readonly #byOrigin = new Map<string, InUse[]>();
   readonly #retired = new Set<DestinationPool>();
+  readonly #http1InUse: Http1ConnectionCount = { open: 0 };
   #closed = false;
 
   constructor(options: NodeTransportOptions) {
@@ -164,6 +165,7 @@ export class NodeTransport implements Transport {
   #newPool(destination: Destination, presentFrontProxyCertificate: boolean): Http2Pool {
     const { origin } = destination;
     const { limits, onGoAway, onConnectionLost } = this.#options;
+    const http1InUse = this.#http1InUse;
     const connect = async (
       protocols: readonly ('h2' | 'http/1.1')[],
       onread?: OnReadOpts,
@@ -175,7 +177,7 @@ export class NodeTransport implements Transport {
     };
     return new Http2Pool(origin, {
       connect: (onread) => connect(['h2', 'http/1.1'], onread),
-      http1: () => new Http1Pool({ origin, connect: () => connect(['http/1.1']), ...limits }),
+      http1: () => new Http1Pool({ origin, connect: () => connect(['http/1.1']), http1InUse, ...limits }),
       ...limits,
       settingsTimeout: this.dialer.connectTimeout,
       limits: { windowGrowth },

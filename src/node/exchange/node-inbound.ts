@@ -2,8 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import type { Holding } from '../../../packages/http2/index.ts';
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
-import { statusParts } from '../../apimachinery/status.ts';
-import { retryAfterSeconds } from '../../proxy/undelivered.ts';
+import { retryAfterSeconds, statusParts } from '../../apimachinery/status.ts';
 import { auditIdHeader, auditIdOf } from '../../request/headers.ts';
 import {
   type ConnectionInfo,

@@ -1,5 +1,6 @@
 import { firstHeader } from '../../apimachinery/raw-headers.ts';
 import type { RequestInfo } from '../../apimachinery/request-info.ts';
+import { connectSubresources } from '../../apimachinery/subresources.ts';
 import { type RequestKind, requestKindOf } from '../../proxy/request-gate.ts';
 import type { Attempt, ByteCounter, RequestObserver, RequestRecord } from '../../request/inbound.ts';
 import { ownPathsPrefix } from '../../request/own-path-target.ts';
@@ -211,8 +212,6 @@ const verbs: ReadonlyMap<string, string> = new Map([
   ['options', 'OPTIONS'],
 ]);
 
-const connecting: ReadonlySet<string> = new Set(['attach', 'exec', 'portforward', 'proxy']);
-
 /** Subresources of Kubernetes. The snapshot cannot bound them: for some resources it has none, and any is possible. */
 const subresources: ReadonlySet<string> = new Set([
   'approval',
@@ -237,7 +236,7 @@ const subresources: ReadonlySet<string> = new Set([
  */
 function requestLabels(requestInfo: RequestInfo, table: RoutingTable | undefined): RequestLabels {
   const { isResourceRequest, subresource } = requestInfo;
-  const verb = connecting.has(subresource) ? 'CONNECT' : (verbs.get(requestInfo.verb) ?? otherLabel);
+  const verb = connectSubresources.has(subresource) ? 'CONNECT' : (verbs.get(requestInfo.verb) ?? otherLabel);
   const kind = requestKindOf(requestInfo);
   if (!isResourceRequest) {
     return { verb, kind, ...namesNoResource, subresource: pathLabel(requestInfo.path) };

@@ -10,7 +10,7 @@ import {
   type StreamFollower,
   serveHttp2,
 } from '../../../packages/http2/index.ts';
-import { statusResponse } from '../../apimachinery/status.ts';
+import { retryAfterSeconds, statusResponse } from '../../apimachinery/status.ts';
 import { sentElsewhere } from '../../request/transport.ts';
 import { silentLogger } from '../../runtime/logger.ts';
 import { type NodeInboundOptions, NodeInboundRequest } from '../exchange/node-inbound.ts';
@@ -46,7 +46,7 @@ export function routerHttp2Server(options: Http2ServerOptions): Http2Server {
         incoming.closeConnection();
         const { method, target } = incoming.head;
         if (!isHealthCheck(method, target))
-          return statusResponse('TooManyRequests', noConnectionLeft, { retryAfterSeconds: 1 });
+          return statusResponse('TooManyRequests', noConnectionLeft, { retryAfterSeconds });
       }
       const response = fetch(request, { inbound: new Http2Inbound(incoming, inboundOptions, server) });
       return response === sentElsewhere ? RESPONSE_ALREADY_SENT : response;

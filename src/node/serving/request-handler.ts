@@ -9,7 +9,7 @@ import {
   type ReceivedRequest,
   type StreamFollower,
 } from '../../../packages/http2/index.ts';
-import { statusParts, statusResponse } from '../../apimachinery/status.ts';
+import { retryAfterSeconds, statusParts, statusResponse } from '../../apimachinery/status.ts';
 import { announcesBody } from '../../request/inbound.ts';
 import { sentElsewhere } from '../../request/transport.ts';
 import { errorCode } from '../../runtime/errors.ts';
@@ -181,7 +181,7 @@ export function refuseUpgrade(socket: Duplex, refusal: HeadRefusal): void {
   const response =
     refusal === 'too large'
       ? headTooLargeResponse()
-      : statusResponse('TooManyRequests', tooMuchHeld, { retryAfterSeconds: 1 });
+      : statusResponse('TooManyRequests', tooMuchHeld, { retryAfterSeconds });
   writeLastResponse(socket, response).catch(() => socket.destroy());
 }
 
@@ -194,7 +194,7 @@ export function isHealthCheck(method = '', target = ''): boolean {
 export const noConnectionLeft = 'The router has no room for more connections now, please try again later.';
 
 export function refuseForConnections(outgoing: ServerResponse): void {
-  const { code, headers, body } = statusParts('TooManyRequests', noConnectionLeft, { retryAfterSeconds: 1 });
+  const { code, headers, body } = statusParts('TooManyRequests', noConnectionLeft, { retryAfterSeconds });
   outgoing.writeHead(code, { ...headers, connection: 'close' }).end(body);
 }
 
@@ -206,7 +206,7 @@ function refuseForSize(outgoing: ServerResponse): void {
 
 /** There is no memory for the request: the client may send it again (client-go does, for a Retry-After). */
 function refuseForMemory(outgoing: ServerResponse): void {
-  const { code, headers, body } = statusParts('TooManyRequests', tooMuchHeld, { retryAfterSeconds: 1 });
+  const { code, headers, body } = statusParts('TooManyRequests', tooMuchHeld, { retryAfterSeconds });
   outgoing.writeHead(code, headers).end(body);
 }
 

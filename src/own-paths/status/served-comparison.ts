@@ -5,6 +5,7 @@ import { compareNames } from '../../runtime/compare-names.ts';
 import { SharedWork, type Steps } from '../../runtime/shared-work.ts';
 import type { ServedSet, Snapshot } from '../../snapshot/format/schema.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
+import { own } from '../../snapshot/routing-table/served-by.ts';
 import type { DifferingRow, ServedComparison } from './status-schema.ts';
 
 const known = new WeakMap<Snapshot, SharedWork<ServedComparison>>();
@@ -125,9 +126,4 @@ function rowsOf({ name, version, resource }: Place, sets: readonly ServedSet[]):
     rows.push({ version, resource, subresource, cells });
   }
   return rows;
-}
-
-/** A resource called `constructor` is a name like any other. */
-function own<Value>(members: Readonly<Record<string, Value>>, name: string): Value | undefined {
-  return Object.hasOwn(members, name) ? members[name] : undefined;
 }

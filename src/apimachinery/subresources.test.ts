@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isLongRunning } from './long-running.ts';
 import { parseRequestInfo } from './request-info.ts';
+import { isLongRunning } from './subresources.ts';
 
 const longRunning = (method: string, target: string) => isLongRunning(parseRequestInfo(method, target));
 
