@@ -16,7 +16,7 @@ import { type MetricsSource, metricsEndpoints } from './own-paths/metrics-endpoi
 import { type RouterStatusOptions, routerStatus } from './own-paths/status/router-status.ts';
 import { servedComparison } from './own-paths/status/served-comparison.ts';
 import type { RouterStatus } from './own-paths/status/status-schema.ts';
-import { explainHere, type RequestToExplain } from './proxy/explain.ts';
+import { type Explanation, explainHere, type RequestToExplain } from './proxy/explain.ts';
 import type { MiddlewareOptions } from './proxy/middleware.ts';
 import type { RouterSettings } from './proxy/options.ts';
 import { auditIdOf, withAuditId } from './request/headers.ts';
@@ -128,11 +128,10 @@ function ownPaths(
     return { request, explanation, text: explanationText(request, explanation, table, options.local?.id) };
   };
   const app = new Hono<HandlerEnvironment>();
-
   const tellAddress = tellAdvertisedAddress(options.advertised);
-  const signed = onlyAuthorizedOrUnknownCallers(authorize);
   if (isPushTarget(source)) {
     const pushes = new SnapshotPushes(source);
+    const signed = onlyAuthorizedOrUnknownCallers(authorize);
     app.put('/v1/snapshot', signed, tellAddress, ({ var: { inbound, caller } }) =>
       // Whoever is known here does not wait for callers who are not.
       pushes.take({ body: inbound.body(), queue: caller.kind, held: inbound.held, signal: inbound.signal }),
@@ -153,24 +152,7 @@ function ownPaths(
       ? statusResponse('NotFound', 'this runtime keeps no history: a process of its own does')
       : Response.json(history.view()),
   );
-  app.get('/v1/explain', async ({ req, var: { inbound } }) => {
-    const { method = 'GET', url } = req.query();
-    if (url === undefined) {
-      return statusResponse('BadRequest', 'name the request to explain: ?method=GET&url=/apis/batch/v1/jobs');
-    }
-    const { explanation, text } = await explain({ method, url });
-    const headers = { vary: 'accept' };
-    if (firstHeader(inbound.headers, 'accept') !== 'text/plain')
-      return Response.json(explanation, { headers });
-    return new Response(text, {
-      headers: {
-        ...headers,
-        'content-type': 'text/plain; charset=utf-8',
-        // The URL in it is the caller's: no browser is to take it for a page.
-        'x-content-type-options': 'nosniff',
-      },
-    });
-  });
+  app.get('/v1/explain', ({ req, var: { inbound } }) => explained(req.query(), inbound, explain));
   if (options.logVerbosity !== undefined) app.route('/', verbosityFlag(options.logVerbosity, options.logger));
   const pageState = async (): Promise<PageState> => ({
     status: await status(),
@@ -185,6 +167,26 @@ function ownPaths(
   });
   app.all('*', notFound);
   return app;
+}
+
+async function explained(
+  { method = 'GET', url }: Readonly<Partial<Record<'method' | 'url', string>>>,
+  { headers }: Pick<InboundRequest, 'headers'>,
+  explain: (
+    request: RequestToExplain,
+  ) => Promise<{ readonly explanation: Explanation; readonly text: string }>,
+): Promise<Response> {
+  if (url === undefined) {
+    return statusResponse('BadRequest', 'name the request to explain: ?method=GET&url=/apis/batch/v1/jobs');
+  }
+  const { explanation, text } = await explain({ method, url });
+  const described = { vary: 'accept' };
+  if (firstHeader(headers, 'accept') !== 'text/plain') {
+    return Response.json(explanation, { headers: described });
+  }
+  // The URL in it is the caller's: no browser is to take it for a page.
+  const asText = { 'content-type': 'text/plain; charset=utf-8', 'x-content-type-options': 'nosniff' };
+  return new Response(text, { headers: { ...described, ...asText } });
 }
 
 /** Bytes of a level: `10`, and what an editor or `echo` puts behind it. */

@@ -67,30 +67,8 @@ export function planInstallation(
       `${kubeAdmManifest} is not there: this is no control-plane node of kubeadm. Run it on one, as root`,
     );
   }
-  const takesPort = wish.takesPort || (journal !== undefined && hasTakenPort(journal));
-  const present = orRefuse(kubeAdmManifest, () => securePortOf(manifest));
-  const port = journal?.port ?? present;
-  // Where it has been moved to: kubeadm may have written its manifest anew since.
-  const patched = /--secure-port=(\d+)/.exec(files.get(routerPaths.flagPatch) ?? '')?.[1];
-  const elsewhere = present === port ? Number(patched ?? movedPort) : present;
-  const kubeApiServerPort = takesPort ? (wish.kubeApiServerPort ?? elsewhere) : present;
+  const { port, takesPort, routerPort, kubeApiServerPort } = portsFor(wish, files, manifest, journal);
   const moved = orRefuse(kubeAdmManifest, () => moveKubeApiServer(manifest, kubeApiServerPort));
-  const routerPort = takesPort ? port : (wish.port ?? journal?.routerPort ?? besidePort);
-  if (takesPort && wish.port !== undefined) {
-    throw new InstallationRefused(
-      `--port is for a router beside kube-apiserver, and this one takes port ${port}: leave --port out, or --undo first`,
-    );
-  }
-  if (takesPort && port === kubeApiServerPort) {
-    throw new InstallationRefused(
-      `kube-apiserver listens on ${port} already, and nothing has recorded which port clients use: give another with --kube-apiserver-port, or move it back first`,
-    );
-  }
-  if (!takesPort && routerPort === present) {
-    throw new InstallationRefused(
-      `kube-apiserver listens on ${present}: give the router another port with --port, or that one with --take-port`,
-    );
-  }
   /** Somebody's own, once it is there. */
   const made = (path: string, after: string, mode: number, isSecret?: boolean) =>
     files.has(path) ? [] : changeTo(files, path, after, mode, isSecret);
@@ -125,6 +103,43 @@ export function planInstallation(
     kubeApiServer,
     router,
   };
+}
+
+interface Ports extends Pick<InstallationPlan, 'port' | 'routerPort' | 'kubeApiServerPort'> {
+  readonly takesPort: boolean;
+}
+
+/** @throws {InstallationRefused} where two would listen on one port */
+function portsFor(
+  wish: InstallationWish,
+  files: ReadonlyMap<string, string>,
+  manifest: string,
+  journal: Journal | undefined,
+): Ports {
+  const takesPort = wish.takesPort || (journal !== undefined && hasTakenPort(journal));
+  const present = orRefuse(kubeAdmManifest, () => securePortOf(manifest));
+  const port = journal?.port ?? present;
+  // Where it has been moved to: kubeadm may have written its manifest anew since.
+  const patched = /--secure-port=(\d+)/.exec(files.get(routerPaths.flagPatch) ?? '')?.[1];
+  const elsewhere = present === port ? Number(patched ?? movedPort) : present;
+  const kubeApiServerPort = takesPort ? (wish.kubeApiServerPort ?? elsewhere) : present;
+  const routerPort = takesPort ? port : (wish.port ?? journal?.routerPort ?? besidePort);
+  if (takesPort && wish.port !== undefined) {
+    throw new InstallationRefused(
+      `--port is for a router beside kube-apiserver, and this one takes port ${port}: leave --port out, or --undo first`,
+    );
+  }
+  if (takesPort && port === kubeApiServerPort) {
+    throw new InstallationRefused(
+      `kube-apiserver listens on ${port} already, and nothing has recorded which port clients use: give another with --kube-apiserver-port, or move it back first`,
+    );
+  }
+  if (!takesPort && routerPort === present) {
+    throw new InstallationRefused(
+      `kube-apiserver listens on ${present}: give the router another port with --port, or that one with --take-port`,
+    );
+  }
+  return { port, takesPort, routerPort, kubeApiServerPort };
 }
 
 export function changesOf({ preparations, kubeApiServer, router }: InstallationPlan): readonly FileChange[] {

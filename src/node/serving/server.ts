@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import {
   type Account,
+  type Http2Server,
   handleInput,
   type MemoryBudget,
   networkOf,
@@ -16,7 +17,7 @@ import { tlsFailureCause } from '../metrics/connection-metrics.ts';
 import { isForTunnel, type UpgradeListener } from '../upgrades/upgrade.ts';
 import { OneAtATime, ServerConnections, turnedAwayLog } from './connections.ts';
 import { countHandshake } from './held-by-handshake.ts';
-import { HeldByHttp1 } from './held-by-http1.ts';
+import { HeldByHttp1, type Http1Message } from './held-by-http1.ts';
 import { HeldByKernel, resetConnection } from './held-by-kernel.ts';
 import { routerHttp2Server } from './http2-server.ts';
 import { newHttpsServer, type ServerTlsOptions } from './https-server.ts';
@@ -102,164 +103,215 @@ export interface RouterServer {
  * ```
  */
 export function createRouterServer(options: RouterServerOptions): RouterServer {
-  const { tls, onUpgrade, logger = defaultLogger, memory = memoryForOthers } = options;
-  const limits = { ...defaultServerLimits, ...options.limits };
-  const pipelines = new OneAtATime();
-  const handle = requestHandler(options);
-  const { goawayChance = 0 } = options;
-  let draining = false;
-  const { disableHttp2Serving = false, clientCertificateOf } = options;
-  const identityOf = (socket: TLSSocket): string | undefined => {
-    const { clientCertificate } = clientCertificateOf({ socket });
+  return new HttpsRouterServer(options);
+}
+
+class HttpsRouterServer implements RouterServer {
+  readonly #options: RouterServerOptions;
+  readonly #logger: Logger;
+  readonly #limits: ServerLimits;
+  readonly #memory: MemoryBudget;
+  readonly #failures: FailureLog;
+  readonly #logRelief: (relief: Relief) => void;
+  readonly #kernel = new HeldByKernel();
+  readonly #held: HeldByHttp1;
+  readonly #pipelines = new OneAtATime();
+  readonly #connections: ServerConnections;
+  readonly #handle: ReturnType<typeof requestHandler>;
+  readonly #http2: Http2Server;
+  readonly #https: ReturnType<typeof newHttpsServer>;
+  /** Responses that are the last ones: what came behind their requests is no HTTP. */
+  readonly #last = new WeakSet<ServerResponse>();
+  #isDraining = false;
+
+  constructor(options: RouterServerOptions) {
+    const { logger = defaultLogger, memory = memoryForOthers } = options;
+    this.#options = options;
+    this.#logger = logger;
+    this.#limits = { ...defaultServerLimits, ...options.limits };
+    this.#memory = memory;
+    this.#failures = new FailureLog({ logger, clock: () => performance.now() });
+    this.#logRelief = reliefLog(this.#memory, this.#failures);
+    const { heldBytesInterval, unverifiedHeaderBytes } = this.#limits;
+    this.#held = new HeldByHttp1(heldBytesInterval, unverifiedHeaderBytes, this.#kernel);
+    this.#connections = new ServerConnections(
+      this.#pipelines,
+      this.#limits,
+      (socket) => this.#http2.restingSince(socket),
+      turnedAwayLog(this.#failures),
+    );
+    this.#handle = requestHandler(options);
+    this.#http2 = this.#newHttp2Server();
+    this.#https = this.#newHttpsServer();
+    this.#listenToConnections();
+    this.#listenToErrors();
+    this.#listenToUpgrades();
+  }
+
+  #newHttp2Server(): Http2Server {
+    const { goawayChance = 0 } = this.#options;
+    return routerHttp2Server({
+      ...this.#options,
+      limits: this.#limits,
+      memory: this.#memory,
+      onRelief: this.#onRelief,
+      identityOf: (socket) => this.#identityOf(socket),
+      isToEnd: () => goawayChance > 0 && Math.random() < goawayChance,
+      isForProbes: (socket) => this.#connections.isForProbes(socket),
+    });
+  }
+
+  #newHttpsServer(): ReturnType<typeof newHttpsServer> {
+    const { tls, onUpgrade, disableHttp2Serving = false } = this.#options;
+    const https = newHttpsServer(tls, this.#limits, {
+      isUpgrade: (incoming) => onUpgrade !== undefined && isForTunnel(incoming),
+      onHttp2Connection: disableHttp2Serving ? undefined : (socket) => this.#http2.take(socket),
+      onRequest: (incoming, outgoing) => this.#onRequest(incoming, outgoing),
+    });
+    // On `close`, Node would cut responses that are written but not sent yet; `ServerConnections` does not.
+    https.server.closeIdleConnections = () => this.#connections.endIdle();
+    return https;
+  }
+
+  #identityOf(socket: TLSSocket): string | undefined {
+    const { clientCertificate } = this.#options.clientCertificateOf({ socket });
     return clientCertificate && `${clientCertificate.authority} ${clientCertificate.commonName}`;
+  }
+
+  /** The budget may be that of the process: other servers are told of theirs. */
+  readonly #onRelief = (relief: Relief): void => {
+    this.#options.onRelief?.(relief);
+    this.#logRelief(relief);
   };
-  const failures = new FailureLog({ logger, clock: () => performance.now() });
-  const logRelief = reliefLog(memory, failures);
-  // The budget may be that of the process: other servers are told of theirs.
-  const onRelief = (relief: Relief): void => {
-    options.onRelief?.(relief);
-    logRelief(relief);
-  };
-  const http2 = routerHttp2Server({
-    ...options,
-    limits,
-    memory,
-    onRelief,
-    identityOf,
-    isToEnd: () => goawayChance > 0 && Math.random() < goawayChance,
-    isForProbes: (socket) => connections.isForProbes(socket),
-  });
-  const accountOf = (socket: TLSSocket): Account => {
-    const identity = identityOf(socket);
-    const account = memory.account({
+
+  #accountOf(socket: TLSSocket): Account {
+    const identity = this.#identityOf(socket);
+    const account = this.#memory.account({
       name: identity ?? `address ${networkOf(socket.remoteAddress ?? '')}`,
       isVerified: identity !== undefined,
       connection: { giveUp: () => resetConnection(socket) },
-      onRelief,
+      onRelief: this.#onRelief,
     });
     socket.once('close', () => account.close());
     return account;
-  };
-  const kernel = new HeldByKernel();
-  const held = new HeldByHttp1(limits.heldBytesInterval, limits.unverifiedHeaderBytes, kernel);
-  const { server, setSecureContext } = newHttpsServer(tls, limits, {
-    isUpgrade: (incoming) => onUpgrade !== undefined && isForTunnel(incoming),
-    onHttp2Connection: disableHttp2Serving ? undefined : (socket) => http2.take(socket),
-    onRequest(incoming, outgoing) {
-      if (draining) outgoing.shouldKeepAlive = false;
-      if (connections.isForProbes(incoming.socket)) {
-        outgoing.shouldKeepAlive = false;
-        if (!isHealthCheck(incoming.method, incoming.url)) {
-          refuseForConnections(outgoing);
-          return;
+  }
+
+  #onRequest(incoming: Http1Message, outgoing: ServerResponse): void {
+    if (this.#isDraining) outgoing.shouldKeepAlive = false;
+    if (this.#connections.isForProbes(incoming.socket)) {
+      outgoing.shouldKeepAlive = false;
+      if (!isHealthCheck(incoming.method, incoming.url)) {
+        refuseForConnections(outgoing);
+        return;
+      }
+    }
+    const run = (): void => this.#handle(incoming, outgoing, this.#held.begin(incoming, outgoing));
+    this.#pipelines.run(incoming, outgoing, () => handleInput(run, undefined));
+  }
+
+  #listenToConnections(): void {
+    const { server } = this.#https;
+    server.on('checkExpectation', (incoming, outgoing: ServerResponse) => {
+      this.#pipelines.run(incoming, outgoing, () => refuseExpectation(outgoing));
+    });
+    server.on('connection', (socket) => this.#connections.opened(socket));
+    server.on('secureConnection', (socket) => {
+      this.#connections.secured(socket);
+      let made: Account | undefined;
+      const account = (): Account => {
+        made ??= this.#accountOf(socket);
+        return made;
+      };
+      countHandshake(socket, account);
+      this.#kernel.follow(socket, account);
+      if (socket.alpnProtocol !== 'h2') this.#held.opened(socket, account());
+    });
+  }
+
+  #listenToErrors(): void {
+    const { server } = this.#https;
+    server.on('tlsClientError', (error: Error, socket) => {
+      const cause = tlsFailureCause(error);
+      // Load balancers that check the port close so all day.
+      if (cause !== 'closed') {
+        const { remoteAddress: client } = socket;
+        const fields = { cause, client, error: error.message };
+        this.#failures.warn(`tls ${cause}`, fields, 'A TLS handshake of a client failed');
+      }
+      refusePlainHttp(error, socket);
+    });
+    server.on('clientError', (error: Error, socket: Duplex) => {
+      // The response to the last request ends the connection.
+      if (isAfterLastRequest(error)) return;
+      const response = this.#pipelines.responseOn(socket);
+      // A complete request is being carried out: a 400 would be taken for its response. That comes first, and is the last one.
+      if (response !== undefined && this.#pipelines.isBusy(socket)) {
+        if (!response.headersSent && response.req.complete) {
+          response.shouldKeepAlive = false;
+          this.#last.add(response);
         }
+        // The parser tells of the error again with each further piece.
+        if (this.#last.has(response)) return;
       }
-      const run = (): void => handle(incoming, outgoing, held.begin(incoming, outgoing));
-      pipelines.run(incoming, outgoing, () => handleInput(run, undefined));
-    },
-  });
-  const connections = new ServerConnections(
-    pipelines,
-    limits,
-    (socket) => http2.restingSince(socket),
-    turnedAwayLog(failures),
-  );
-  server.on('checkExpectation', (incoming, outgoing: ServerResponse) => {
-    pipelines.run(incoming, outgoing, () => refuseExpectation(outgoing));
-  });
-  // On `close`, Node would cut responses that are written but not sent yet; `ServerConnections` does not.
-  server.closeIdleConnections = () => connections.endIdle();
-  server.on('connection', (socket) => connections.opened(socket));
-  server.on('secureConnection', (socket) => {
-    connections.secured(socket);
-    let made: Account | undefined;
-    const account = (): Account => {
-      made ??= accountOf(socket);
-      return made;
-    };
-    countHandshake(socket, account);
-    kernel.follow(socket, account);
-    if (socket.alpnProtocol !== 'h2') held.opened(socket, account());
-  });
-  server.on('tlsClientError', (error: Error, socket) => {
-    const cause = tlsFailureCause(error);
-    // Load balancers that check the port close so all day.
-    if (cause !== 'closed') {
-      const { remoteAddress: client } = socket;
-      const fields = { cause, client, error: error.message };
-      failures.warn(`tls ${cause}`, fields, 'A TLS handshake of a client failed');
-    }
-    refusePlainHttp(error, socket);
-  });
-  /** Responses that are the last ones: what came behind their requests is no HTTP. */
-  const last = new WeakSet<ServerResponse>();
-  server.on('clientError', (error: Error, socket: Duplex) => {
-    // The response to the last request ends the connection.
-    if (isAfterLastRequest(error)) return;
-    const response = pipelines.responseOn(socket);
-    // A complete request is being carried out: a 400 would be taken for its response. That comes first, and is the last one.
-    if (response !== undefined && pipelines.isBusy(socket)) {
-      if (!response.headersSent && response.req.complete) {
-        response.shouldKeepAlive = false;
-        last.add(response);
-      }
-      // The parser tells of the error again with each further piece.
-      if (last.has(response)) return;
-    }
-    connections.handedOver(socket);
-    respondToClientError(error, socket, response);
-  });
-  if (onUpgrade !== undefined) {
-    server.on('upgrade', (incoming: IncomingMessage, socket: Duplex, firstBytes: Buffer) => {
+      this.#connections.handedOver(socket);
+      respondToClientError(error, socket, response);
+    });
+  }
+
+  #listenToUpgrades(): void {
+    const { onUpgrade } = this.#options;
+    if (onUpgrade === undefined) return;
+    this.#https.server.on('upgrade', (incoming: IncomingMessage, socket: Duplex, firstBytes: Buffer) => {
       // While the body of the upgrade has not arrived, `socket` is a wrapper of Node's: the connection has another name.
       const connection = incoming.socket as TLSSocket;
-      connections.becameTunnel(connection);
-      const heldByUpgrade = held.beginUpgrade(incoming);
+      this.#connections.becameTunnel(connection);
+      const heldByUpgrade = this.#held.beginUpgrade(incoming);
       // An earlier response is incomplete: it would be written into the upgraded protocol.
-      if (pipelines.isBusy(connection)) connection.destroy();
+      if (this.#pipelines.isBusy(connection)) connection.destroy();
       else if (heldByUpgrade === 'too large' || heldByUpgrade === 'no memory') {
         refuseUpgrade(socket, heldByUpgrade);
       } else onUpgrade(incoming, socket, firstBytes, heldByUpgrade);
     });
   }
 
-  return {
-    listen(port, host) {
-      const { promise, resolve, reject } = Promise.withResolvers<AddressInfo>();
-      const failed = (error: Error): void => reject(listenError(error, host, port, '--bind-address'));
-      server.once('error', failed);
-      server.listen({ port, host }, () => {
-        server.off('error', failed);
-        server.on('error', (error) => logger.error({ error: error.message }, 'The server failed'));
-        resolve(server.address() as AddressInfo);
-      });
-      return promise;
-    },
+  listen(port: number, host: string): Promise<AddressInfo> {
+    const { server } = this.#https;
+    const { promise, resolve, reject } = Promise.withResolvers<AddressInfo>();
+    const failed = (error: Error): void => reject(listenError(error, host, port, '--bind-address'));
+    server.once('error', failed);
+    server.listen({ port, host }, () => {
+      server.off('error', failed);
+      server.on('error', (error) => this.#logger.error({ error: error.message }, 'The server failed'));
+      resolve(server.address() as AddressInfo);
+    });
+    return promise;
+  }
 
-    setSecureContext,
+  setSecureContext(tls: ServerTlsOptions): void {
+    this.#https.setSecureContext(tls);
+  }
 
-    drain() {
-      draining = true;
-      server.close();
-      http2.close();
-      connections.announceClose();
-    },
+  drain(): void {
+    this.#isDraining = true;
+    this.#https.server.close();
+    this.#http2.close();
+    this.#connections.announceClose();
+  }
 
-    close(graceMilliseconds) {
-      const { promise, resolve } = Promise.withResolvers<void>();
-      // Connections that are busy now become idle later.
-      const sweep = setInterval(() => connections.endIdle(), sweepMilliseconds);
-      const deadline = setTimeout(() => connections.cut(), graceMilliseconds);
-      server.close(() => {
-        clearInterval(sweep);
-        clearTimeout(deadline);
-        resolve();
-      });
-      http2.close();
-      connections.end();
-      return promise;
-    },
-  };
+  close(graceMilliseconds: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    // Connections that are busy now become idle later.
+    const sweep = setInterval(() => this.#connections.endIdle(), sweepMilliseconds);
+    const deadline = setTimeout(() => this.#connections.cut(), graceMilliseconds);
+    this.#https.server.close(() => {
+      clearInterval(sweep);
+      clearTimeout(deadline);
+      resolve();
+    });
+    this.#http2.close();
+    this.#connections.end();
+    return promise;
+  }
 }
 
 const sweepMilliseconds = 100;

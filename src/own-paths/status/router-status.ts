@@ -52,10 +52,10 @@ export function routerStatus(
   const serverId = options.local?.id;
   const { preferredVersion = defaultPreferredVersion, steadyClock = () => now } = options;
   const steady = steadyClock();
-  const { routingTable, credentialFiles = none, found = [], embeddedSync } = options;
-  const table = routingTable.current();
+  const { credentialFiles = none, found = [] } = options;
+  const table = options.routingTable.current();
   const undecodable = undecodableVersions(table);
-  const reading = embeddedSync?.();
+  const reading = options.embeddedSync?.();
   const listed = new Map(table?.snapshot.servers.map((server) => [server.id, server]));
   return {
     form: serverId === undefined ? 'gateway' : 'sidecar',
@@ -89,30 +89,38 @@ export function routerStatus(
     certificates: credentialFiles.certificates(),
     keyFiles: credentialFiles.keyFiles(),
     found: foundInUse(found, serverId),
-    warnings: [
-      ...warnings(`${runbook}credentialreloadfailed`, reloadWarnings(credentialFiles)),
-      ...warnings(`${runbook}certificateexpiring`, expiryWarnings(credentialFiles)),
-      ...warnings(`${runbook}snapshotrefused`, refusedPushWarnings(routingTable.refusedPush)),
-      ...warnings(
-        `${runbook}snapshotrefused`,
-        (routingTable.concerns?.() ?? []).flatMap(({ details }) => details),
-      ),
-      ...warnings(null, ownServerWarnings(table, serverId)),
-      ...warnings(`${kubeadmPage}#an-upgrade-without---patches`, manifestWarnings(credentialFiles)),
-      ...warnings(`${kubeadmPage}#while-some-nodes-are-done-and-others-not`, halfWayWarnings(table, found)),
-      ...warnings(`${runbook}snapshotold`, oldSnapshotWarnings(table, now, reading !== undefined)),
-      ...warnings(
-        'docs/guides/preferred-version.md#objects-that-a-server-cannot-decode',
-        undecodableWarnings(
-          undecodable,
-          table,
-          preferredVersion !== 'local',
-          (id) => health?.report(id)?.status === 'unhealthy',
-        ),
-      ),
-      ...warnings(`${runbook}syncserverunreadable`, reading?.warnings ?? []),
-    ],
+    warnings: warningsOf(options, table, undecodable, now),
   };
+}
+
+function warningsOf(
+  options: RouterStatusOptions,
+  table: RoutingTable | undefined,
+  undecodable: ReturnType<typeof undecodableVersions>,
+  now: number,
+): RouterStatus['warnings'] {
+  const { routingTable, credentialFiles = none, found = [], health } = options;
+  const { preferredVersion = defaultPreferredVersion } = options;
+  const reading = options.embeddedSync?.();
+  const isUnhealthy = (id: string): boolean => health?.report(id)?.status === 'unhealthy';
+  return [
+    ...warnings(`${runbook}credentialreloadfailed`, reloadWarnings(credentialFiles)),
+    ...warnings(`${runbook}certificateexpiring`, expiryWarnings(credentialFiles)),
+    ...warnings(`${runbook}snapshotrefused`, refusedPushWarnings(routingTable.refusedPush)),
+    ...warnings(
+      `${runbook}snapshotrefused`,
+      (routingTable.concerns?.() ?? []).flatMap(({ details }) => details),
+    ),
+    ...warnings(null, ownServerWarnings(table, options.local?.id)),
+    ...warnings(`${kubeadmPage}#an-upgrade-without---patches`, manifestWarnings(credentialFiles)),
+    ...warnings(`${kubeadmPage}#while-some-nodes-are-done-and-others-not`, halfWayWarnings(table, found)),
+    ...warnings(`${runbook}snapshotold`, oldSnapshotWarnings(table, now, reading !== undefined)),
+    ...warnings(
+      'docs/guides/preferred-version.md#objects-that-a-server-cannot-decode',
+      undecodableWarnings(undecodable, table, preferredVersion !== 'local', isUnhealthy),
+    ),
+    ...warnings(`${runbook}syncserverunreadable`, reading?.warnings ?? []),
+  ];
 }
 
 /** As `runbook_url` of the alerts has it. */
