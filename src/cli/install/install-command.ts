@@ -11,7 +11,7 @@ import {
   wholeNumber,
 } from '../../node/configuration/setting-types.ts';
 import { errorMessage } from '../../runtime/errors.ts';
-import { kubeAdmManifest, parseKubeApiServerManifest } from '../serve/kube-apiserver-manifest.ts';
+import { kubeApiServerManifestPath, parseKubeApiServerManifest } from '../serve/kube-apiserver-manifest.ts';
 import { readFlags } from '../settings/read-settings.ts';
 import type { Command } from '../terminal/command.ts';
 import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
@@ -129,7 +129,7 @@ async function controlPlaneOf(kubeconfig: string, node: KubeadmNode): Promise<Co
       `${kubeconfig} is not there: name the kubeconfig of an administrator with --kubeconfig`,
     );
   }
-  const manifest = (await node.read(kubeAdmManifest)) ?? '';
+  const manifest = (await node.read(kubeApiServerManifestPath)) ?? '';
   const { loadClusterAccess } = await import('../../node/credentials/cluster-access.ts');
   try {
     const address = parseKubeApiServerManifest(manifest).flags.get('advertise-address') ?? '127.0.0.1';

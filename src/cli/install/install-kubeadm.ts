@@ -1,5 +1,5 @@
 import { errorMessage } from '../../runtime/errors.ts';
-import { kubeAdmManifest } from '../serve/kube-apiserver-manifest.ts';
+import { kubeApiServerManifestPath } from '../serve/kube-apiserver-manifest.ts';
 import type { ControlPlane } from './control-plane.ts';
 import { diffText, type FileChange } from './file-change.ts';
 import { heldText, InstallLease } from './install-lease.ts';
@@ -171,7 +171,7 @@ export async function undo(site: InstallationSite): Promise<void> {
 async function undoLocked(site: InstallationSite): Promise<void> {
   const journal = await readJournal(site.node);
   if (journal === undefined) {
-    await site.say(`nothing to do: ${routerPaths.journal} is not there, so nothing is installed`);
+    await site.say(`nothing to undo: the router is not installed, ${routerPaths.journal} does not exist`);
     return;
   }
   const controlPlane = await site.controlPlane();
@@ -202,7 +202,10 @@ async function putBack(journal: Journal, controlPlane: ControlPlane, site: Insta
   const run = new Date();
   for (const change of await undoOf(journal, node)) {
     // The router ends its requests first; kube-apiserver cannot have the port before that.
-    if (change.path === kubeAdmManifest && journal.files.some(({ path }) => path === routerPaths.manifest)) {
+    if (
+      change.path === kubeApiServerManifestPath &&
+      journal.files.some(({ path }) => path === routerPaths.manifest)
+    ) {
       await untilFree(journal.port, site);
     }
     await takeBack(change, site, run);
@@ -225,7 +228,7 @@ async function planOf(
     kubeconfig !== undefined &&
     isMade(journal, routerPaths.kubeconfig, kubeconfig) &&
     (await isDueForRenewal(kubeconfig));
-  const used = await usedOn(node, files.get(kubeAdmManifest));
+  const used = await usedOn(node, files.get(kubeApiServerManifestPath));
   return { plan: planInstallation(wish, files, { journal, renewsKubeconfig: renews, used }), journal };
 }
 
@@ -263,13 +266,13 @@ async function withKubeconfig(
 
 function filesOf(node: KubeadmNode, journal: Journal | undefined): Promise<ReadonlyMap<string, string>> {
   const { journal: _, ...own } = routerPaths;
-  return presentFiles([kubeAdmManifest, ...Object.values(own)], journal, node);
+  return presentFiles([kubeApiServerManifestPath, ...Object.values(own)], journal, node);
 }
 
 /** What kubeadm has written anew since, such as kube-apiserver in another version, is kept, and moved back to its port. */
 async function undoOf(journal: Journal, node: KubeadmNode): Promise<readonly FileChange[]> {
   const changes = planUndo(journal, await filesOf(node, journal), (path, present, before) =>
-    path === kubeAdmManifest ? movedBack(present, before, journal.port) : undefined,
+    path === kubeApiServerManifestPath ? movedBack(present, before, journal.port) : undefined,
   );
   // The router leaves the port first, also where it was there before kube-apiserver moved.
   const isRouter = ({ path }: FileChange) => path === routerPaths.manifest;
@@ -278,7 +281,7 @@ async function undoOf(journal: Journal, node: KubeadmNode): Promise<readonly Fil
 
 /** Byte for byte what was there before, if it is still that which has been moved, be it once or several times. */
 function movedBack(manifest: string, before: string, port: number): string {
-  return orRefuse(kubeAdmManifest, () =>
+  return orRefuse(kubeApiServerManifestPath, () =>
     moveKubeApiServer(before, securePortOf(manifest)) === manifest
       ? before
       : moveKubeApiServer(manifest, port),

@@ -1,6 +1,6 @@
 import { isNode, parseDocument } from 'yaml';
 import { isSameJson } from '../../runtime/same-json.ts';
-import { kubeAdmManifest } from '../serve/kube-apiserver-manifest.ts';
+import { kubeApiServerManifestPath } from '../serve/kube-apiserver-manifest.ts';
 import { changeTo, type FileChange } from './file-change.ts';
 import type { Journal } from './journal.ts';
 import { InstallationRefused, orRefuse } from './kubeadm-node.ts';
@@ -61,14 +61,14 @@ export function planInstallation(
   files: ReadonlyMap<string, string>,
   { journal, renewsKubeconfig, used }: Installed,
 ): InstallationPlan {
-  const manifest = files.get(kubeAdmManifest);
+  const manifest = files.get(kubeApiServerManifestPath);
   if (manifest === undefined) {
     throw new InstallationRefused(
-      `${kubeAdmManifest} is not there: this is no control-plane node of kubeadm. Run it on one, as root`,
+      `${kubeApiServerManifestPath} is not there: this is no control-plane node of kubeadm. Run it on one, as root`,
     );
   }
   const { port, takesPort, routerPort, kubeApiServerPort } = portsFor(wish, files, manifest, journal);
-  const moved = orRefuse(kubeAdmManifest, () => moveKubeApiServer(manifest, kubeApiServerPort));
+  const moved = orRefuse(kubeApiServerManifestPath, () => moveKubeApiServer(manifest, kubeApiServerPort));
   /** Somebody's own, once it is there. */
   const made = (path: string, after: string, mode: number, isSecret?: boolean) =>
     files.has(path) ? [] : changeTo(files, path, after, mode, isSecret);
@@ -78,7 +78,7 @@ export function planInstallation(
     manifestOf(wish.image, files, routerPort, used),
     0o600,
   );
-  const [kubeApiServer] = changeTo(files, kubeAdmManifest, moved, 0o600);
+  const [kubeApiServer] = changeTo(files, kubeApiServerManifestPath, moved, 0o600);
   return {
     port,
     routerPort,
@@ -117,7 +117,7 @@ function portsFor(
   journal: Journal | undefined,
 ): Ports {
   const takesPort = wish.takesPort || (journal !== undefined && hasTakenPort(journal));
-  const present = orRefuse(kubeAdmManifest, () => securePortOf(manifest));
+  const present = orRefuse(kubeApiServerManifestPath, () => securePortOf(manifest));
   const port = journal?.port ?? present;
   // Where it has been moved to: kubeadm may have written its manifest anew since.
   const patched = /--secure-port=(\d+)/.exec(files.get(routerPaths.flagPatch) ?? '')?.[1];

@@ -6,7 +6,7 @@ import { serveFiles } from '../../../test/support/serve-options.ts';
 import { routerSettings } from '../../node/configuration/router-settings.ts';
 import { givenByFlags } from '../settings/read-settings.ts';
 import { findSettings } from './found-settings.ts';
-import { kubeAdmManifest } from './kube-apiserver-manifest.ts';
+import { kubeApiServerManifestPath } from './kube-apiserver-manifest.ts';
 
 let pki: ReadonlyMap<string, string>;
 before(async () => {
@@ -26,7 +26,7 @@ const reading = { kubeconfig: ['reader.kubeconfig'] };
 function found(
   given: RawServeFlags,
   manifest: string | null = kubeadmManifest({ pki: '/pki', securePort: 6444 }),
-  path = kubeAdmManifest,
+  path = kubeApiServerManifestPath,
 ) {
   const files = new Map([...pki, ...(manifest === null ? [] : [[path, manifest] as const])]);
   const result = findSettings(givenByFlags(routerSettings, given), (name) => {
@@ -67,7 +67,7 @@ describe('what a router finds on its node', () => {
     assert.deepEqual(values, everything);
     assert.deepEqual(sourceOf('client-ca-file'), {
       kind: 'found',
-      text: `--client-ca-file of kube-apiserver in ${kubeAdmManifest}`,
+      text: `--client-ca-file of kube-apiserver in ${kubeApiServerManifestPath}`,
     });
     assert.deepEqual(sourceOf('peer-ca-file'), {
       kind: 'found',

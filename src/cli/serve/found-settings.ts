@@ -10,7 +10,7 @@ import { withPaths } from '../settings/configuration-file.ts';
 import type { GivenValue, GivenValues, ReadTextFile, SettingIssue } from '../settings/read-settings.ts';
 import {
   type KubeApiServerManifest,
-  kubeAdmManifest,
+  kubeApiServerManifestPath,
   parseKubeApiServerManifest,
 } from './kube-apiserver-manifest.ts';
 
@@ -53,7 +53,7 @@ export function findSettings(given: GivenValues, readFile: ReadTextFile): FoundS
   if (!readsForOneServer(given)) return nothing;
   const named = given.get('kube-apiserver-manifest')?.input;
   if (named === 'none') return nothing;
-  const path = typeof named === 'string' ? named : kubeAdmManifest;
+  const path = typeof named === 'string' ? named : kubeApiServerManifestPath;
   const read = readManifest(path, named !== undefined, readFile);
   if (!('parsed' in read)) return { ...nothing, ...read };
   const { text, parsed: manifest } = read;

@@ -24,7 +24,7 @@ const pod = v.object({
 type PodSpec = v.InferOutput<typeof pod>['spec'];
 
 /** Where kubeadm, and most that follow it, have kube-apiserver's static pod. */
-export const kubeAdmManifest = '/etc/kubernetes/manifests/kube-apiserver.yaml';
+export const kubeApiServerManifestPath = '/etc/kubernetes/manifests/kube-apiserver.yaml';
 
 export interface KubeApiServerManifest {
   /** By name without dashes, the last of each. One whose value only the kubelet knows, `$(NAME)`, is left out. */

@@ -78,21 +78,24 @@ export async function routerConfig(
   // Without a local server a router is a gateway, which nobody may become by mistake.
   const isWhole = gateway || local !== undefined;
   if (issues.length > 0 || serving === undefined || !isWhole) return { ok: false, issues, warnings };
+  const { health, tls, timeouts } = derivedFrom(values, featureGateEnabled);
   const config: ServeConfig = {
     settings: values,
     serverId: gateway ? undefined : values.localServer.id,
     featureGateEnabled,
     local,
-    ...derivedFrom(values, featureGateEnabled),
+    health,
     advertisedAddress,
     serving,
     namedServing,
+    tls,
     peerCa,
     proxyClient,
     ...callers,
     assertionKeys,
     snapshotKeys,
     embeddedSync,
+    timeouts,
     credentialFiles: settings.credentialFiles,
     version: packageVersion(),
     found: foundBy(settings),
@@ -246,7 +249,7 @@ function refuseAdminAddressForOthers(settings: ServeSettings): void {
   if (host === undefined || isLoopback(host)) return;
   settings.issue(
     'admin-bind-address',
-    `--admin-bind-address ${host} is no loopback address: it asks nobody who they are. Other hosts have health and metrics on the serving port`,
+    `--admin-bind-address ${host} must be a loopback address, because nobody is authenticated there: other hosts have health and metrics on the serving port`,
   );
 }
 
@@ -413,7 +416,7 @@ async function readEmbeddedSync(settings: ServeSettings): Promise<ClusterAccessO
   if (!isOwn && !hasKeys) {
     settings.issue(
       'snapshot-keys',
-      'the router has nothing to know the servers by: set --kubeconfig (or --in-cluster), and it reads the cluster itself; or --snapshot-keys, with which it checks the snapshots of a sync job',
+      'set --kubeconfig or --in-cluster, and the router reads the cluster itself; or --snapshot-keys, with which it checks the snapshots of a sync job: without one of them it knows no server',
     );
   } else if (!settings.isGiven('snapshot-file')) {
     const what = isOwn

@@ -120,7 +120,7 @@ describe('watched files', () => {
     disk.set('/one', 'a');
     await reloader.reload();
     assert.deepEqual(errors(), [null, null]);
-    assert.equal(lines.at(-1)?.message, 'As they were before again: the twins');
+    assert.equal(lines.at(-1)?.message, 'No reload needed, the files are those in use: the twins');
     disk.set('/one', 'c').set('/two', 'c');
     await reloader.reload();
     assert.deepEqual(applied, ['c']);

@@ -220,7 +220,9 @@ export class CredentialWatch implements CredentialFiles {
       if (group.isOnlyChecked === true) return undefined;
       this.#options.logger.info(
         { files: changed.length > 0 ? changed : group.files.map(({ path }) => path) },
-        changed.length > 0 ? `Reloaded: ${group.name}` : `As they were before again: ${group.name}`,
+        changed.length > 0
+          ? `Reloaded: ${group.name}`
+          : `No reload needed, the files are those in use: ${group.name}`,
       );
       return undefined;
     } catch (error) {

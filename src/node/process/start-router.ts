@@ -73,8 +73,8 @@ type RouterOptions = AppOptions & AppParts & RouterSettings & { readonly metrics
 const dialTimeout = 5_000;
 
 /**
- * Puts a router together from its configuration and starts it. Resolves once it listens; a snapshot that
- * outlived the last run is in use by then.
+ * Puts a router together from its configuration and starts it. Resolves once it listens; a snapshot that outlived the last
+ * run is in use by then. Where the cluster is to tell the ID of the local server, requests get 503 until it has.
  * @throws when the address cannot be listened on, or a certificate or key cannot be used.
  *
  * @example
