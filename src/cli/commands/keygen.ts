@@ -31,7 +31,7 @@ const flags = section('Flags:', {
 });
 
 export const keygenCommand: Command = {
-  description: `Make a key pair for signing snapshots: ${signingKeyFile} for the sync job, and ${publicKeysFile} for every router. Keys that are in ${publicKeysFile} already stay valid together with the new one, for rotation. A pair of the same kind signs an edge router's assertions about callers: the private key goes to its ASSERTION_SIGNING_KEY, and the public one, with an "issuer" added, to --assertion-keys of the routers that are to believe it.`,
+  description: `Make a key pair for signing snapshots: ${signingKeyFile} for the sync job, and ${publicKeysFile} for every router. Keys in ${publicKeysFile} stay valid beside the new one, for rotation. A pair can also sign an edge router's assertions: the private key is its ASSERTION_SIGNING_KEY, and the public one, with an "issuer" added, belongs into --assertion-keys of the routers behind it.`,
   examples: [
     { comment: 'The first key pair.', line: 'keygen --out keys' },
     {

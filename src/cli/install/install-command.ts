@@ -67,7 +67,7 @@ type InstallOptions = v.InferOutput<typeof flags>;
 export function installCommand(node: KubeadmNode = kubeadmNode()): Command {
   return {
     description:
-      'Start a router as a static pod beside the kube-apiserver of this node, on a port of its own: nothing of kube-apiserver changes, and clients come through the router once the load balancer points to it. With --take-port, as a second step, kube-apiserver moves to another port, and the router takes the one that clients know. Run it as root, one node at a time. Everything is put back when something does not become ready. It can be repeated.',
+      'Start a router as a static pod beside the kube-apiserver of this node, on a port of its own: nothing of kube-apiserver changes, and clients come through the router once the load balancer points to it. With --take-port, a second step, the router takes the port that clients know, and kube-apiserver moves to another. Run it as root, one node at a time. If something does not become ready, everything is put back.',
     examples: [
       {
         comment: 'See every change, without making one.',
