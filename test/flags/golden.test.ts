@@ -83,20 +83,23 @@ function argumentsOf(flags: Flags): string[] {
   return Object.entries(flags).flatMap(([name, values]) => values.map((value) => `--${name}=${value}`));
 }
 
-/** Each value of each flag behind `base`, with what is said about it beyond what `base` alone has said. */
+/** By flag, and in it by value: lines, each with a line break before it. */
+type Messages = ReadonlyMap<string, ReadonlyMap<string, string>>;
+
+/** What is said of each value of each flag behind `base`, beyond what `base` alone has said. */
 async function messages(
   command: string,
   base: readonly string[],
   values: readonly string[],
-): Promise<string> {
+): Promise<Messages> {
   const usual = new Set(
     (await runCommand(files, [command, ...base, ...(command === 'sync' ? ['--v=x'] : [])])).errors.split(
       '\n',
     ),
   );
-  const sections: string[] = [];
+  const found = new Map<string, Map<string, string>>();
   for (const { name } of await flagsOf(command)) {
-    const said = new Map<string, string[]>();
+    const said = new Map<string, string>();
     // Something is always at fault, so that no sync job is started.
     const held = command === 'sync' ? [`--${name === 'v' ? 'logging-format' : 'v'}=x`] : [];
     for (const value of values) {
@@ -104,15 +107,43 @@ async function messages(
       if (name === 'dry-run' && value === '0') continue;
       const { errors } = await runCommand(files, [command, ...base, ...held, `--${name}=${value}`]);
       const lines = errors.split('\n').filter((line) => line !== '' && !usual.has(line));
-      const text = lines
-        .map((line) => `\n    ${line.replaceAll(JSON.stringify(value), '"<value>"')}`)
-        .join('');
-      said.set(text, [...(said.get(text) ?? []), JSON.stringify(value)]);
+      said.set(value, lines.map((line) => `\n    ${withoutValue(line, value)}`).join(''));
     }
-    const outcomes = [...said].map(([text, given]) => `  ${given.join(' ')}${text === '' ? ' ok' : text}`);
-    sections.push(`--${name}\n${outcomes.join('\n')}`);
+    found.set(name, said);
   }
+  return found;
+}
+
+/** The same line for every value that is told of alike. */
+function withoutValue(line: string, value: string): string {
+  return line
+    .replaceAll(JSON.stringify(value), '"<value>"')
+    .replaceAll(`cannot read ${value}: `, 'cannot read <value>: ');
+}
+
+/** Values of which the same is said stand together. */
+function grouped(said: ReadonlyMap<string, string>): string {
+  const together = Map.groupBy(said, ([, text]) => text);
+  return [...together]
+    .map(([text, rows]) => `  ${rows.map(([value]) => value).join(' ')}${text === '' ? ' ok' : text}`)
+    .join('\n');
+}
+
+function pageOf(found: Messages): string {
+  const sections = [...found].map(([name, said]) => {
+    const quoted = new Map([...said].map(([value, text]) => [JSON.stringify(value), text]));
+    return `--${name}\n${grouped(quoted)}`;
+  });
   return `${sections.join('\n\n')}\n`;
+}
+
+/** What is said otherwise, or of flags that the other has not. */
+function beyond(found: Messages, other: Messages): Messages {
+  const rest = [...found].map(([name, said]) => {
+    const same = other.get(name);
+    return [name, new Map([...said].filter(([value, text]) => same?.get(value) !== text))] as const;
+  });
+  return new Map(rest.filter(([, said]) => said.size > 0));
 }
 
 const sidecar: Flags = {
@@ -175,27 +206,32 @@ describe('the flags', () => {
     });
   }
 
-  for (const [form, flags] of Object.entries({ sidecar, gateway, 'gate-off': gateOff, nothing: {} })) {
-    it(`of serve have the messages they had (${form})`, async (context) => {
-      const base = ['--dry-run', '--bind-address=10.0.0.5', ...argumentsOf(flags)];
-      const values = form === 'sidecar' ? badValues : ['true', '5s', 'ca.crt'];
-      hold(context, `serve-messages-${form}`, await messages('serve', base, values));
-    });
-  }
+  const ofServe = (flags: Flags, values: readonly string[]) =>
+    messages('serve', ['--dry-run', '--bind-address=10.0.0.5', ...argumentsOf(flags)], values);
+  const fewValues = ['true', '5s', 'ca.crt'];
 
-  const calls: Readonly<Record<string, readonly string[]>> = {
-    push,
-    once: [...push, '--once'],
-    from: ['--from=folder', '--out=snapshot.json', '--unsigned'],
-    record: ['--record=folder', '--server=cp-a=https://10.0.0.1:6443', '--peer-ca-file=ca.crt'],
-    nothing: [],
-  };
-  for (const [call, base] of Object.entries(calls)) {
-    it(`of sync have the messages they had (${call})`, async (context) => {
-      const values = call === 'push' ? badValues : ['true', '5s', 'signing.json'];
-      hold(context, `sync-messages-${call}`, await messages('sync', base, values));
-    });
-  }
+  it('of serve have the messages they had: those of a sidecar, and what other forms say otherwise', async (context) => {
+    const usual = await ofServe(sidecar, [...badValues, 'ca.crt']);
+    hold(context, 'serve-messages-sidecar', pageOf(usual));
+    for (const [form, flags] of Object.entries({ gateway, 'gate-off': gateOff, nothing: {} })) {
+      hold(context, `serve-messages-${form}`, pageOf(beyond(await ofServe(flags, fewValues), usual)));
+    }
+  });
+
+  it('of sync have the messages they had: those of a job that pushes, and what other calls say otherwise', async (context) => {
+    const usual = await messages('sync', push, [...badValues, 'signing.json']);
+    hold(context, 'sync-messages-push', pageOf(usual));
+    const calls: Readonly<Record<string, readonly string[]>> = {
+      once: [...push, '--once'],
+      from: ['--from=folder', '--out=snapshot.json', '--unsigned'],
+      record: ['--record=folder', '--server=cp-a=https://10.0.0.1:6443', '--peer-ca-file=ca.crt'],
+      nothing: [],
+    };
+    for (const [call, base] of Object.entries(calls)) {
+      const said = await messages('sync', base, ['true', '5s', 'signing.json']);
+      hold(context, `sync-messages-${call}`, pageOf(beyond(said, usual)));
+    }
+  });
 
   it('have together the messages they had', async (context) => {
     const forms = { sidecar, gateway, gateOff };
@@ -303,13 +339,18 @@ describe('the keys of a configuration file', () => {
       const said: string[] = [];
       const keys = schemaKeys(schema);
       for (const [flag, path] of keys) {
-        said.push(`${path.join('.')}: --${flag}`);
+        const ofKey = new Map<string, string>();
         for (const value of wrongTypes) {
           const withFile = new Map([...files, ['file.json', fileText(kind, path, value)]]);
           const { errors } = await runCommand(withFile, [command, '--v=x', '--config=file.json']);
           const lines = errors.split('\n').filter((line) => line.startsWith('error: file.json'));
-          said.push(`  ${JSON.stringify(value)}${lines.map((line) => `\n    ${line}`).join('')}`);
+          const json = JSON.stringify(value);
+          const alike = lines.map((line) =>
+            line.endsWith(`not ${json}`) ? line.replace(/not [^ ]+$/, 'not <value>') : line,
+          );
+          ofKey.set(json, alike.map((line) => `\n    ${line}`).join(''));
         }
+        said.push(`${path.join('.')}: --${flag}`, grouped(ofKey));
       }
       for (const path of ['serving.prot', 'no.such.key', 'snapshot']) {
         const withFile = new Map([...files, ['file.json', fileText(kind, path.split('.'), true)]]);
