@@ -106,7 +106,7 @@ test('one command puts a router on the port that clients know, and one takes it 
   assert.match(undone.output, new RegExp(`removed: kube-apiserver is ready on ${node.port}`));
   assert.deepEqual(await node.files(), node.before);
   assert.equal(node.started.at(-1), `kube-apiserver.yaml:${node.port}`);
-  assert.match((await node.undo()).output, /nothing to do/);
+  assert.match((await node.undo()).output, /nothing to undo/);
 });
 
 test('what listens on the port that the router takes is kube-apiserver, which moves: no warning says that it is in use', async (context) => {
