@@ -3,10 +3,10 @@ import { Hono } from 'hono/tiny';
 import { internalError } from './apimachinery/status.ts';
 import type { AppOptions, OwnAppParts } from './own-app.ts';
 import { type RouterParts, resolveOptions } from './proxy/options.ts';
-import { createCarrier, createRouter, handleRequest } from './proxy/router.ts';
+import { createCarrier, createRouter, handleRequest } from './proxy/handle-request.ts';
 import type { InboundRequest } from './request/inbound.ts';
 import { ownPathsPrefix } from './request/own-path-target.ts';
-import { type HandlerEnvironment, type Router, webInbound } from './request/router.ts';
+import { type HandlerEnvironment, type Router, webInbound } from './proxy/admitted-request.ts';
 import { type Outcome, responseOf, sentElsewhere } from './request/transport.ts';
 
 /** Parts that a process shares with its app beyond the options of a library. */

@@ -24,7 +24,7 @@ export { createFetchTransport, type Fetch, type FetchOptions } from './request/f
 export type { IdentityHeaderNames } from './request/headers.ts';
 export type { RequestObserver, RequestRecord } from './request/inbound.ts';
 export { type ConnectionInfo, type InboundRequest, inboundFromRequest } from './request/inbound.ts';
-export type { GetInboundRequest, HandlerEnvironment } from './request/router.ts';
+export type { GetInboundRequest, HandlerEnvironment } from './proxy/admitted-request.ts';
 export {
   judgedResponse,
   type OnResponseHead,

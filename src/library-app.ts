@@ -3,7 +3,7 @@ import { createApp as createWholeApp } from './app.ts';
 import type { AppOptions } from './own-app.ts';
 import { checkOptions } from './proxy/option-faults.ts';
 import { belowBasePath } from './request/base-path.ts';
-import type { HandlerEnvironment } from './request/router.ts';
+import type { HandlerEnvironment } from './proxy/admitted-request.ts';
 
 /**
  * The whole router as one portable fetch handler. It works by itself, and under a path of another Hono app by `route` or `mount`.

@@ -27,7 +27,7 @@ import {
   type HandlerEnvironment,
   type Router,
   webInbound,
-} from './request/router.ts';
+} from './proxy/admitted-request.ts';
 import { readText } from './runtime/bytes.ts';
 import type { Logger, LogVerbosity } from './runtime/logger.ts';
 import {

@@ -60,7 +60,7 @@ const chokepoints = {
   },
   rememberingRequests: {
     definedIn: 'src/apimachinery/remembered-requests.ts',
-    calledIn: ['src/proxy/router.ts'],
+    calledIn: ['src/proxy/handle-request.ts'],
   },
   // Header hygiene and identity stamping.
   cleanRequestHeaders: {
@@ -75,7 +75,7 @@ const chokepoints = {
   // doctor asks in its place.
   buildOutboundRequest: {
     definedIn: 'src/proxy/outbound.ts',
-    calledIn: ['src/cli/doctor/finding.ts', 'src/proxy/probe.ts', 'src/proxy/delivery.ts'],
+    calledIn: ['src/cli/doctor/finding.ts', 'src/proxy/probe.ts', 'src/proxy/ask-server.ts'],
   },
   // Who may use the router's own paths.
   onlyAuthorizedCallers: {
@@ -141,7 +141,7 @@ test('SnapshotReceiver.accept is called by the push endpoint alone', () => {
   assert.deepEqual(placesOf(/\.accept\(/).sort(), [
     'src/edge/snapshot/snapshot-keeping.ts', // hands the push on to the receiver that it extends
     'src/own-app.ts',
-    'src/proxy/router.ts',
+    'src/proxy/handle-request.ts',
     'src/snapshot/receiving/snapshot-pushes.ts',
   ]);
 });
@@ -201,11 +201,11 @@ test('an upgrade is dialled in one place, with the request from Router.deliver',
 });
 
 test('the order accept, identify, decide, carry, name, observe is spelled in one place, for requests and upgrades', () => {
-  assert.deepEqual(placesOf(/\brouter\.decide\(/), ['src/proxy/router.ts']);
+  assert.deepEqual(placesOf(/\brouter\.decide\(/), ['src/proxy/handle-request.ts']);
   assert.deepEqual(placesOf(/\brouter\.identify\(/), [
     // Before the router's own paths.
     'src/own-app.ts',
-    'src/proxy/router.ts',
+    'src/proxy/handle-request.ts',
   ]);
   assert.deepEqual(placesOf(/(?<!function )\bhandleRequest[<(]/), [
     // With a promise of the response, or with the response sent on another way.
@@ -228,7 +228,7 @@ test('a request by HTTP/2 comes through the adapter for fetch handlers, and no o
 });
 
 test('Router.deliver builds every outbound request itself, for the first try and the second', () => {
-  const delivery = sourceOf('src/proxy/delivery.ts');
+  const delivery = sourceOf('src/proxy/ask-server.ts');
   assert.equal(delivery.match(/\bsend\(/g)?.length, 1, 'one place in it sends');
   assert.match(delivery, /buildOutboundRequest\(request, destination, /);
 });

@@ -5,7 +5,7 @@ import { parseRequestInfo } from '../apimachinery/request-info.ts';
 import { retryAfterSeconds, statusResponse } from '../apimachinery/status.ts';
 import { type AskOptions, askInCallersName, questionOf } from '../proxy/ask-in-callers-name.ts';
 import type { MixedVersionProxyOptions } from '../proxy/options.ts';
-import type { AdmittedRequest, HandlerEnvironment } from '../request/router.ts';
+import type { AdmittedRequest, HandlerEnvironment } from '../proxy/admitted-request.ts';
 import { websocketProtocolHeader } from '../request/websocket-bearer.ts';
 import { type Decision, localDecision } from '../routing/decision.ts';
 import { sha256Digest } from '../runtime/bytes.ts';

@@ -1,6 +1,6 @@
 import { headerLines, type RawHeaders } from '../apimachinery/raw-headers.ts';
 import type { InboundRequest } from '../request/inbound.ts';
-import type { AdmittedRequest, Router } from '../request/router.ts';
+import type { AdmittedRequest, Router } from './admitted-request.ts';
 import { responseOf } from '../request/transport.ts';
 import { readText } from '../runtime/bytes.ts';
 import { forward } from './forward.ts';

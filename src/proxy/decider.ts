@@ -2,7 +2,7 @@ import type { RequestInfo } from '../apimachinery/request-info.ts';
 import type { Destination } from '../request/destination.ts';
 import { hasVerifiedRerouteMark } from '../request/headers.ts';
 import { type InboundRequest, isRead, queryOf } from '../request/inbound.ts';
-import type { AdmittedRequest } from '../request/router.ts';
+import type { AdmittedRequest } from './admitted-request.ts';
 import type { Caller } from '../request/user-info.ts';
 import {
   decide,

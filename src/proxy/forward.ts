@@ -3,7 +3,7 @@ import { statusResponse } from '../apimachinery/status.ts';
 import type { Destination } from '../request/destination.ts';
 import { cleanResponseHeaders, withAuditIdForClient } from '../request/headers.ts';
 import type { OtherVersion } from '../request/inbound.ts';
-import type { AdmittedRequest, Router } from '../request/router.ts';
+import type { AdmittedRequest, Router } from './admitted-request.ts';
 import {
   type OutboundRequest,
   type Outcome,
@@ -14,7 +14,7 @@ import {
   type Transport,
 } from '../request/transport.ts';
 import { contentToJudge, judge } from './judge-response.ts';
-import { unavailable } from './undelivered.ts';
+import { unavailable } from './unavailable.ts';
 
 interface ForwardOptions {
   /**

@@ -1,10 +1,10 @@
 import { firstHeader } from '../apimachinery/raw-headers.ts';
 import { kubeletSubresources } from '../apimachinery/subresources.ts';
-import type { AdmittedRequest } from '../request/router.ts';
+import type { AdmittedRequest } from './admitted-request.ts';
 import type { OutboundRequest, Refusal, ResponseHead } from '../request/transport.ts';
 import { isClusterPath } from '../routing/decide.ts';
 import type { Decision, DecisionReason } from '../routing/decision.ts';
-import { unavailable } from './undelivered.ts';
+import { unavailable } from './unavailable.ts';
 
 const proxyStatusHeader = 'proxy-status';
 /** RFC 9209 section 2.3.2: the intermediary takes the next hop for unavailable, and has sent it nothing. */

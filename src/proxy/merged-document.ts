@@ -3,7 +3,7 @@ import { type MergedDiscoveryRequest, mergedDiscovery } from '../discovery/docum
 import type { DiscoveryPath } from '../discovery/forms/discovery-path.ts';
 import { OwnDocuments, type ServersDocument } from '../discovery/own-documents.ts';
 import { auditIdOf } from '../request/headers.ts';
-import type { AdmittedRequest, Router } from '../request/router.ts';
+import type { AdmittedRequest, Router } from './admitted-request.ts';
 import { type Outcome, ownResponse } from '../request/transport.ts';
 import { ledByPreference } from '../routing/preferred-version.ts';
 import { readText } from '../runtime/bytes.ts';

@@ -6,11 +6,11 @@ import {
   type GetInboundRequest,
   type HandlerEnvironment,
   webInbound,
-} from '../request/router.ts';
+} from './admitted-request.ts';
 import { type Outcome, ownResponse, responseOf } from '../request/transport.ts';
 import { checkOptions } from './option-faults.ts';
 import { type MixedVersionProxyOptions, resolveOptions } from './options.ts';
-import { createCarrier, createRouter, handleRequest } from './router.ts';
+import { createCarrier, createRouter, handleRequest } from './handle-request.ts';
 
 export interface MiddlewareOptions extends MixedVersionProxyOptions {
   /** Default: what `Request` holds. */

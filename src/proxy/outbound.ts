@@ -4,7 +4,7 @@ import type { AssertionSigner } from '../identity/assertion/assertion-signer.ts'
 import { stampIdentity } from '../identity/stamp-identity.ts';
 import type { Destination } from '../request/destination.ts';
 import { type IdentityHeaderNames, rerouteMarkHeader, viaHeader } from '../request/headers.ts';
-import type { AdmittedRequest } from '../request/router.ts';
+import type { AdmittedRequest } from './admitted-request.ts';
 import type { OutboundRequest } from '../request/transport.ts';
 import type { Decision } from '../routing/decision.ts';
 

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { parseRequestInfo } from '../apimachinery/request-info.ts';
 import { type InboundRequest, RequestRecord } from '../request/inbound.ts';
-import type { AdmittedRequest } from '../request/router.ts';
+import type { AdmittedRequest } from './admitted-request.ts';
 import { type Outcome, sent } from '../request/transport.ts';
 import type { Caller } from '../request/user-info.ts';
 import { type InFlightLimits, RequestGate, type RequestKind, requestKindOf } from './request-gate.ts';

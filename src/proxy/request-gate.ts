@@ -1,7 +1,7 @@
 import type { RequestInfo } from '../apimachinery/request-info.ts';
 import { retryAfterSeconds, statusResponse } from '../apimachinery/status.ts';
 import { isLongRunning } from '../apimachinery/subresources.ts';
-import type { AdmittedRequest, Router, Send } from '../request/router.ts';
+import type { AdmittedRequest, Router, Send } from './admitted-request.ts';
 import { type Outcome, ownResponse } from '../request/transport.ts';
 
 /** Part of each limit that callers without a verified certificate leave free: nodes and controllers have to work beside them. */

@@ -3,7 +3,7 @@ import { describe, it, test } from 'node:test';
 import { inboundRequest } from '../../test/support/inbound-request.ts';
 import { parseRequestInfo } from '../apimachinery/request-info.ts';
 import { TransportError, type TransportErrorCode } from '../request/destination.ts';
-import type { AdmittedRequest } from '../request/router.ts';
+import type { AdmittedRequest } from './admitted-request.ts';
 import type { DecisionReason } from '../routing/decision.ts';
 import { RetryBudget } from './other-servers.ts';
 import { maySafelyTryAnother, othersToAsk } from './tries.ts';

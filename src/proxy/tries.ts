@@ -10,7 +10,7 @@ import {
   isRead,
   type OtherVersion,
 } from '../request/inbound.ts';
-import type { AdmittedRequest, Send } from '../request/router.ts';
+import type { AdmittedRequest, Send } from './admitted-request.ts';
 import { type Outcome, ownResponse, type Refusal } from '../request/transport.ts';
 import { mayBeStarting } from '../servers/server-standing.ts';
 import type { RoutingServer } from '../snapshot/routing-table/routing-table.ts';
@@ -20,7 +20,7 @@ import type { RouterSettings } from './options.ts';
 import type { Failed, ServedNowhere } from './other-servers.ts';
 import type { OutboundHints } from './outbound.ts';
 import { type Candidates, type Choice, loadKindOf, type ServerChoice } from './server-choice.ts';
-import { unavailable } from './undelivered.ts';
+import { unavailable } from './unavailable.ts';
 
 interface Asking {
   readonly settings: RouterSettings;

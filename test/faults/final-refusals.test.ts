@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { firstHeader } from '../../src/apimachinery/raw-headers.ts';
 import { notServedStatus } from '../../src/proxy/judge-response.ts';
-import { unavailable } from '../../src/proxy/undelivered.ts';
+import { unavailable } from '../../src/proxy/unavailable.ts';
 import { type Protocol, protocols } from '../support/api-server-double.ts';
 import { ask } from '../support/security/ask.ts';
 import { rawHttp1 } from '../support/security/raw-http1.ts';

@@ -11,7 +11,7 @@ import { upgradeListener } from '../../src/node/upgrades/upgrade.ts';
 import { type Destination, TransportError } from '../../src/request/destination.ts';
 import { cleanRequestHeaders, cleanResponseHeaders } from '../../src/request/headers.ts';
 import type { InboundRequest } from '../../src/request/inbound.ts';
-import type { Router } from '../../src/request/router.ts';
+import type { Router } from '../../src/proxy/admitted-request.ts';
 import {
   type OnResponseHead,
   type OutboundRequest,

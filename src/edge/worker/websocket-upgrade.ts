@@ -1,11 +1,11 @@
 import { rawHeadersOf } from '../../apimachinery/raw-headers.ts';
 import { statusResponse } from '../../apimachinery/status.ts';
 import { judgeDeclinedUpgrade } from '../../proxy/forward.ts';
-import { handleRequest } from '../../proxy/router.ts';
+import { handleRequest } from '../../proxy/handle-request.ts';
 import { type FetchSender, outboundHeaders } from '../../request/fetch-transport.ts';
 import { cleanResponseHeaders } from '../../request/headers.ts';
 import { refuseOwnPath } from '../../request/own-path-target.ts';
-import type { AdmittedRequest, Router } from '../../request/router.ts';
+import type { AdmittedRequest, Router } from '../../proxy/admitted-request.ts';
 import {
   contentOf,
   type OutboundRequest,

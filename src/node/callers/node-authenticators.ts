@@ -6,7 +6,7 @@ import { RequestHeaderAuthenticator } from '../../identity/request-header.ts';
 import { X509Authenticator } from '../../identity/x509.ts';
 import type { MixedVersionProxyOptions } from '../../proxy/options.ts';
 import { auditIdOf } from '../../request/headers.ts';
-import type { Router } from '../../request/router.ts';
+import type { Router } from '../../proxy/admitted-request.ts';
 import { ownResponse } from '../../request/transport.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';

@@ -7,7 +7,7 @@ import { askHttp1, askHttp2, http2Client } from '../../../test/support/node-clie
 import { routerPair } from '../../../test/support/node-exchange.ts';
 import { serverOf } from '../../../test/support/responses-by-hand.ts';
 import { type RequestObserver, RequestRecord } from '../../request/inbound.ts';
-import type { HandlerEnvironment } from '../../request/router.ts';
+import type { HandlerEnvironment } from '../../proxy/admitted-request.ts';
 import { createRouterServer } from '../serving/server.ts';
 import { Deadlines } from './deadlines.ts';
 import { ExchangeEnd, nodeInbound } from './node-inbound.ts';

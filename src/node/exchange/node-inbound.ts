@@ -11,7 +11,7 @@ import {
   isRead,
   type RequestRecord,
 } from '../../request/inbound.ts';
-import type { GetInboundRequest } from '../../request/router.ts';
+import type { GetInboundRequest } from '../../proxy/admitted-request.ts';
 import type { Deadlines, Expiring } from './deadlines.ts';
 import { BodySource, BodyStream } from './request-body.ts';
 import { contentLength, type ResponseSink } from './response-sink.ts';

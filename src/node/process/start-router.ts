@@ -6,7 +6,7 @@ import type { FoundSetting } from '../../own-paths/status/status-sources.ts';
 import { type RouterSettings, resolveOptions } from '../../proxy/options.ts';
 import { RetryBudget } from '../../proxy/other-servers.ts';
 import type { OutboundOptions } from '../../proxy/outbound.ts';
-import { createRouter } from '../../proxy/router.ts';
+import { createRouter } from '../../proxy/handle-request.ts';
 import { ServerLoad } from '../../proxy/server-choice.ts';
 import { accessLog } from '../../request/access-log.ts';
 import type { Destination } from '../../request/destination.ts';

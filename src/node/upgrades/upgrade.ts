@@ -6,12 +6,12 @@ import { pipeline } from 'node:stream/promises';
 import { allHeaders, firstHeader, type RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { statusResponse } from '../../apimachinery/status.ts';
 import { judgeDeclinedUpgrade } from '../../proxy/forward.ts';
-import { handleRequest } from '../../proxy/router.ts';
+import { handleRequest } from '../../proxy/handle-request.ts';
 import { TransportError } from '../../request/destination.ts';
 import { cleanResponseHeaders, withAuditId, withAuditIdForClient } from '../../request/headers.ts';
 import type { ConnectionInfo, InboundRequest, RequestRecord } from '../../request/inbound.ts';
 import { refuseOwnPath } from '../../request/own-path-target.ts';
-import type { AdmittedRequest, Router } from '../../request/router.ts';
+import type { AdmittedRequest, Router } from '../../proxy/admitted-request.ts';
 import {
   type OutboundRequest,
   type Outcome,

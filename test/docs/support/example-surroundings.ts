@@ -28,7 +28,7 @@ import {
 } from '../../../src/index.ts';
 import { NodeTransport, type ServeConfig } from '../../../src/node/index.ts';
 import { resolveOptions } from '../../../src/proxy/options.ts';
-import { createRouter } from '../../../src/proxy/router.ts';
+import { createRouter } from '../../../src/proxy/handle-request.ts';
 import { silentLogger } from '../../../src/runtime/logger.ts';
 import { type ServerDescription, syncOnce } from '../../../src/sync/node/index.ts';
 export interface Surroundings {

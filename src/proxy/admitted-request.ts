@@ -12,7 +12,7 @@ export interface AdmittedRequest {
 }
 
 /**
- * The steps of one request, in their order (proxy/router.ts): fetch handlers and upgrades cannot skip path acceptance,
+ * The steps of one request, in their order (proxy/handle-request.ts): fetch handlers and upgrades cannot skip path acceptance,
  * authentication, hygiene or stamping.
  */
 export interface Router {

@@ -7,17 +7,17 @@ import { AuthenticationError, askAuthenticators } from '../identity/authenticato
 import { auditIdOf, hasPassedThrough, withAuditId } from '../request/headers.ts';
 import { type InboundRequest, isRead, RequestRecord } from '../request/inbound.ts';
 import { refuseOwnPath } from '../request/own-path-target.ts';
-import type { AdmittedRequest, Router, Send } from '../request/router.ts';
+import type { AdmittedRequest, Router, Send } from './admitted-request.ts';
 import { type Outcome, ownResponse, type ResponseToSend } from '../request/transport.ts';
 import type { Caller } from '../request/user-info.ts';
 import type { Logger } from '../runtime/logger.ts';
 import { systemClock } from '../runtime/time.ts';
 import { createDecider } from './decider.ts';
-import { createDelivery } from './delivery.ts';
+import { createDelivery } from './ask-server.ts';
 import { forward, provesNothing } from './forward.ts';
 import type { DocumentMerger } from './merged-document.ts';
 import type { RouterSettings } from './options.ts';
-import { unavailable } from './undelivered.ts';
+import { unavailable } from './unavailable.ts';
 
 type Serve = (request: AdmittedRequest) => Outcome | Promise<Outcome>;
 

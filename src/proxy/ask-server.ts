@@ -2,7 +2,7 @@ import { statusResponse } from '../apimachinery/status.ts';
 import { type Destination, foundNoConnection, NotSentError, TransportError } from '../request/destination.ts';
 import { auditIdOf } from '../request/headers.ts';
 import type { OtherVersion } from '../request/inbound.ts';
-import type { AdmittedRequest, Router, Send } from '../request/router.ts';
+import type { AdmittedRequest, Router, Send } from './admitted-request.ts';
 import { type Outcome, ownResponse, type ResponseToSend, type SendResult } from '../request/transport.ts';
 import type { DecisionReason } from '../routing/decision.ts';
 import { FailureLog } from '../runtime/logger.ts';
@@ -13,7 +13,7 @@ import type { RouterSettings } from './options.ts';
 import { type Failed, type NoResponse, ServedNowhere } from './other-servers.ts';
 import { buildOutboundRequest, type OutboundHints } from './outbound.ts';
 import { type Candidates, loadKindOf, noCandidates, ServerChoice } from './server-choice.ts';
-import { unavailable } from './undelivered.ts';
+import { unavailable } from './unavailable.ts';
 
 /** What the local server gets whatever it serves: it only has to be ready. */
 const anyServerResponds: ReadonlySet<string> = new Set<DecisionReason>([
