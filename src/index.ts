@@ -22,9 +22,13 @@ export {
 } from './request/destination.ts';
 export { createFetchTransport, type Fetch, type FetchOptions } from './request/fetch-transport.ts';
 export type { IdentityHeaderNames } from './request/headers.ts';
-export type { RequestObserver, RequestRecord } from './request/inbound.ts';
+export type {
+  GetInboundRequest,
+  HandlerEnvironment,
+  RequestObserver,
+  RequestRecord,
+} from './request/inbound.ts';
 export { type ConnectionInfo, type InboundRequest, inboundFromRequest } from './request/inbound.ts';
-export type { GetInboundRequest, HandlerEnvironment } from './proxy/admitted-request.ts';
 export {
   judgedResponse,
   type OnResponseHead,

@@ -1,9 +1,9 @@
 import type { Hono } from 'hono/tiny';
 import { createApp as createWholeApp } from './app.ts';
 import type { AppOptions } from './own-app.ts';
-import { checkOptions } from './proxy/option-faults.ts';
+import { checkOptions } from './proxy/options.ts';
 import { belowBasePath } from './request/base-path.ts';
-import type { HandlerEnvironment } from './proxy/admitted-request.ts';
+import type { HandlerEnvironment } from './request/inbound.ts';
 
 /**
  * The whole router as one portable fetch handler. It works by itself, and under a path of another Hono app by `route` or `mount`.

@@ -16,18 +16,18 @@ import { type MetricsSource, metricsEndpoints } from './own-paths/metrics-endpoi
 import { type RouterStatusOptions, routerStatus } from './own-paths/status/router-status.ts';
 import { servedComparison } from './own-paths/status/served-comparison.ts';
 import type { RouterStatus } from './own-paths/status/status-schema.ts';
+import type { Router } from './proxy/admitted-request.ts';
 import { type Explanation, explainHere, type RequestToExplain } from './proxy/explain.ts';
 import type { MiddlewareOptions } from './proxy/middleware.ts';
 import type { RouterSettings } from './proxy/options.ts';
 import { auditIdOf, withAuditId } from './request/headers.ts';
-import type { InboundRequest } from './request/inbound.ts';
-import { ownPathsPrefix } from './request/own-path-target.ts';
 import {
   type GetInboundRequest,
   type HandlerEnvironment,
-  type Router,
+  type InboundRequest,
   webInbound,
-} from './proxy/admitted-request.ts';
+} from './request/inbound.ts';
+import { ownPathsPrefix } from './request/own-path-target.ts';
 import { readText } from './runtime/bytes.ts';
 import type { Logger, LogVerbosity } from './runtime/logger.ts';
 import {
@@ -69,7 +69,7 @@ export interface OwnAppParts extends Omit<RouterStatusOptions, keyof AppOptions>
 export function createOwnApp(
   options: AppOptions & OwnAppParts & RouterSettings,
   router: Router,
-  toApiServer: (inbound: InboundRequest) => Response | Promise<Response>,
+  toApiServer: (inbound: InboundRequest) => Promise<Response>,
 ): Hono<HandlerEnvironment> {
   const { inbound = webInbound, logger, metrics } = options;
   const healthChecks = routerHealthChecks(options);

@@ -103,7 +103,7 @@ const chokepoints = {
   },
   // An upgrade that a server declines with a redirect to elsewhere.
   judgeDeclinedUpgrade: {
-    definedIn: 'src/proxy/forward.ts',
+    definedIn: 'src/proxy/judge-response.ts',
     calledIn: ['src/edge/worker/websocket-upgrade.ts', 'src/node/upgrades/upgrade.ts'],
   },
   // What HTTP/1 parsers could read in two ways: once for ordinary requests, once for upgrades.
@@ -176,8 +176,14 @@ test('a transport is asked to send in two places, and both have the request from
 
   assert.match(
     sourceOf('src/proxy/forward.ts'),
-    /router\.deliver\(request, \(outbound\) => \{[^}]*\? outbound : \{ \.\.\.outbound, [^}]*\};[\s\S]*?return transport\.send\(sent, /,
+    /return \(outbound, request\) => \{[\s\S]*\? outbound : \{ \.\.\.outbound, [^}]*\};[\s\S]*?return transport\.send\(sent, /,
   );
+  // Which is handed to `deliver` or `deliverNow` alone.
+  assert.deepEqual(callersOf('forwardBy').sort(), [
+    'src/proxy/ask-in-callers-name.ts',
+    'src/proxy/handle-request.ts',
+    'src/proxy/merged-document.ts',
+  ]);
   const question = sourceOf('src/proxy/probe.ts');
   assert.match(question, /const outbound = await buildOutboundRequest\(/);
   assert.match(question, /transport\.send\(outbound, /);
@@ -187,7 +193,7 @@ test('a WebSocket on a Worker is sent in one place, with the request from Router
   const source = sourceOf('src/edge/worker/websocket-upgrade.ts');
   assert.match(
     source,
-    /router\.deliver\(request, async \(outbound\) => \{[^}]*await send\(outbound, inbound, /,
+    /const connect: Send = async \(outbound, request\) => \{[^}]*await send\(outbound, inbound, [\s\S]*router\.deliver\(request, connect\)/,
   );
   assert.equal(source.match(/\bsend\(/g)?.length, 1);
 });
@@ -196,11 +202,11 @@ test('an upgrade is dialled in one place, with the request from Router.deliver',
   assert.deepEqual(callersOf('dialUpgrade'), ['src/node/upgrades/upgrade.ts']);
   assert.match(
     sourceOf('src/node/upgrades/upgrade.ts'),
-    /router\.deliver\(request, async \(outbound\) => \{\s*const response = await dialUpgrade\(dialer, outbound, /,
+    /const dial: Send = async \(outbound, request\) => \{\s*const response = await dialUpgrade\(dialer, outbound, [\s\S]*router\.deliver\(request, dial\)/,
   );
 });
 
-test('the order accept, identify, decide, carry, name, observe is spelled in one place, for requests and upgrades', () => {
+test('the order accept, identify, decide, serve, name, observe is spelled in one place, for requests and upgrades', () => {
   assert.deepEqual(placesOf(/\brouter\.decide\(/), ['src/proxy/handle-request.ts']);
   assert.deepEqual(placesOf(/\brouter\.identify\(/), [
     // Before the router's own paths.
@@ -208,8 +214,6 @@ test('the order accept, identify, decide, carry, name, observe is spelled in one
     'src/proxy/handle-request.ts',
   ]);
   assert.deepEqual(placesOf(/(?<!function )\bhandleRequest[<(]/), [
-    // With a promise of the response, or with the response sent on another way.
-    'src/app.ts',
     'src/app.ts',
     'src/edge/worker/websocket-upgrade.ts',
     'src/node/upgrades/upgrade.ts',
@@ -223,7 +227,7 @@ test('a request by HTTP/2 comes through the adapter for fetch handlers, and no o
   assert.deepEqual(placesOf(/\bnew Http2Inbound\(/), ['src/node/serving/http2-server.ts']);
   assert.match(
     sourceOf('src/node/serving/http2-server.ts'),
-    /const response = fetch\(request, \{ inbound: new Http2Inbound\(incoming, inboundOptions, server\) \}\);/,
+    /return fetch\(request, \{ inbound: new Http2Inbound\(incoming, inboundOptions\) \}\);/,
   );
 });
 

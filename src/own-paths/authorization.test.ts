@@ -203,8 +203,8 @@ test('who may use an own path is asked however many requests are in flight', asy
   const requestInfo = parseRequestInfo('POST', reviews);
   const inFlight = { inbound, requestInfo, caller, decision: localDecision('ServedLocally') };
   const never = () => new Promise<never>(() => {});
-  void gate.pass(inFlight, never, never);
-  assert.equal((await gate.pass(inFlight, never, never)).kind, 'response', 'one too many');
+  void gate.pass(inFlight, never);
+  assert.equal((await gate.pass(inFlight, never)).kind, 'response', 'one too many');
   const { ask } = await cluster({ rule: () => true, gate });
   assert.equal((await ask(statusPath)).status, 200);
 });

@@ -2,7 +2,7 @@ import type { Context, MiddlewareHandler } from 'hono';
 import { Hono } from 'hono/tiny';
 import type { MixedVersionProxyOptions } from '../proxy/options.ts';
 import { rerouteMarkHeader } from '../request/headers.ts';
-import type { HandlerEnvironment } from '../proxy/admitted-request.ts';
+import type { HandlerEnvironment } from '../request/inbound.ts';
 import { type Logger, silentLogger } from '../runtime/logger.ts';
 import type { ServerBook } from '../servers/server-book.ts';
 import { refusedAddressesBrief } from '../snapshot/receiving/refused-addresses.ts';

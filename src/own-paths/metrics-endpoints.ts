@@ -3,8 +3,8 @@ import { Hono } from 'hono/tiny';
 import { textResponse } from '../apimachinery/content-coding.ts';
 import { firstHeader } from '../apimachinery/raw-headers.ts';
 import { statusResponse } from '../apimachinery/status.ts';
+import type { HandlerEnvironment } from '../request/inbound.ts';
 import { type InboundRequest, inboundFromRequest } from '../request/inbound.ts';
-import type { HandlerEnvironment } from '../proxy/admitted-request.ts';
 import { type Logger, silentLogger } from '../runtime/logger.ts';
 import { parseIpAddress } from '../snapshot/addresses/addresses.ts';
 import {

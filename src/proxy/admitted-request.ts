@@ -1,51 +1,49 @@
 import type { RequestInfo } from '../apimachinery/request-info.ts';
+import type { InboundRequest } from '../request/inbound.ts';
+import type { OutboundRequest, Outcome, ResponseToSend, SendResult } from '../request/transport.ts';
+import type { Caller } from '../request/user-info.ts';
 import type { Decision } from '../routing/decision.ts';
-import { type InboundRequest, inboundFromRequest } from './inbound.ts';
-import type { OutboundRequest, Outcome, ResponseToSend, SendResult } from './transport.ts';
-import type { Caller } from './user-info.ts';
+import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 
+/** The API servers as one request sees them: taken once a request, and anew after the request has waited. */
+export interface View {
+  /** The table of the snapshot in force; `undefined` while there has been none. */
+  readonly snapshot: RoutingTable | undefined;
+  /** The same with what this router has found of the servers itself. */
+  readonly known: RoutingTable | undefined;
+}
+
+/** A request whose path is accepted and whose caller is established, with where it goes and what that was decided by. */
 export interface AdmittedRequest {
   readonly inbound: InboundRequest;
   readonly requestInfo: RequestInfo;
   readonly caller: Caller;
+  readonly view: View;
   readonly decision: Decision;
 }
+
+/**
+ * Sends a request to one destination.
+ * @throws {TransportError} (rejects) when the destination did not respond
+ */
+export type Send = (outbound: OutboundRequest, request: AdmittedRequest) => Promise<SendResult>;
 
 /**
  * The steps of one request, in their order (proxy/handle-request.ts): fetch handlers and upgrades cannot skip path acceptance,
  * authentication, hygiene or stamping.
  */
 export interface Router {
-  /** Path acceptance and request info; the refusal when the target cannot be accepted (400, 500), or has come back (503). */
+  /** @returns what the request asks for; the refusal of a target that cannot be accepted (400, 500) or has come back (503) */
   accept(inbound: InboundRequest): RequestInfo | ResponseToSend;
-  /** Who calls; the refusal (401) when the credentials are wrong. A promise only where the check is asynchronous. */
+  /** @returns who calls; the refusal (401) of wrong credentials. A promise only where the check is asynchronous */
   identify(inbound: InboundRequest): Caller | ResponseToSend | Promise<Caller | ResponseToSend>;
-  decide(inbound: InboundRequest, requestInfo: RequestInfo, caller: Caller): Decision;
-  /**
-   * Chooses a destination, builds the outbound request and sends it; where `othersToAsk` says so, asks
-   * others. Resolves with the result of `send`, or with a 503 Status when no destination responded.
-   */
+  /** Takes the view of the request, and decides by it. */
+  decide(inbound: InboundRequest, requestInfo: RequestInfo, caller: Caller): AdmittedRequest;
+  /** Gate (429), then a loop of tries. @returns what `send` gave; a 503 Status when no server responded */
   deliver(request: AdmittedRequest, send: Send): Promise<Outcome>;
   /**
-   * The same at once, for questions of the router itself: no limit of requests in flight turns them away, and they wait for no
-   * change of versions.
+   * The tries alone, at once, for questions of the router itself: no limit of requests in flight turns them away, and they wait for
+   * no change of versions.
    */
-  deliverNow(request: AdmittedRequest, send: Send): Promise<Outcome>;
+  deliverNow(question: Omit<AdmittedRequest, 'view'>, send: Send): Promise<Outcome>;
 }
-
-/** Sends a request to one destination. @throws {TransportError} (rejects) when it did not respond. */
-export type Send = (outbound: OutboundRequest) => Promise<SendResult>;
-
-export interface HandlerEnvironment {
-  Variables: { inbound: InboundRequest; requestInfo: RequestInfo; caller: Caller };
-  Bindings: object;
-}
-
-/**
- * Gives the request as it was received: the runtime's adapter, as `GetConnInfo` is in Hono.
- * @param env the runtime's own, which came with the request
- */
-export type GetInboundRequest = (request: Request, env: object | undefined) => InboundRequest;
-
-/** What the web's `Request` holds of a request, for runtimes whose adapter provides no more. */
-export const webInbound: GetInboundRequest = (request) => inboundFromRequest(request);

@@ -1,9 +1,9 @@
 import { headerLines, type RawHeaders } from '../apimachinery/raw-headers.ts';
 import type { InboundRequest } from '../request/inbound.ts';
-import type { AdmittedRequest, Router } from './admitted-request.ts';
 import { responseOf } from '../request/transport.ts';
 import { readText } from '../runtime/bytes.ts';
-import { forward } from './forward.ts';
+import type { AdmittedRequest, Router } from './admitted-request.ts';
+import { forwardBy } from './forward.ts';
 import type { MixedVersionProxyOptions } from './options.ts';
 
 export interface AskOptions extends Pick<MixedVersionProxyOptions, 'transport'> {
@@ -25,11 +25,11 @@ interface ServersResponse {
  * @throws what ended it: the signal, or a response that broke off
  */
 export async function askInCallersName(
-  question: AdmittedRequest,
+  question: Omit<AdmittedRequest, 'view'>,
   maximumBytes: number,
   { router, transport }: AskOptions,
 ): Promise<ServersResponse> {
-  const outcome = await forward(question, { deliver: router.deliverNow }, transport);
+  const outcome = await router.deliverNow(question, forwardBy(transport));
   const response = responseOf(outcome);
   const text = response.body === null ? '' : await readText(response.body, maximumBytes);
   return { status: response.status, text, isServers: outcome.kind === 'response' && outcome.isPassedOn };

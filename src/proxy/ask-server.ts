@@ -2,17 +2,18 @@ import { statusResponse } from '../apimachinery/status.ts';
 import { type Destination, foundNoConnection, NotSentError, TransportError } from '../request/destination.ts';
 import { auditIdOf } from '../request/headers.ts';
 import type { OtherVersion } from '../request/inbound.ts';
-import type { AdmittedRequest, Router, Send } from './admitted-request.ts';
 import { type Outcome, ownResponse, type ResponseToSend, type SendResult } from '../request/transport.ts';
 import type { DecisionReason } from '../routing/decision.ts';
 import { FailureLog } from '../runtime/logger.ts';
 import type { RoutingServer } from '../snapshot/routing-table/routing-table.ts';
+import type { AdmittedRequest, Send } from './admitted-request.ts';
 import type { Decider } from './decider.ts';
 import { isEverybodys, isServedBySnapshot, toldToPeer } from './judge-response.ts';
 import type { RouterSettings } from './options.ts';
 import { type Failed, type NoResponse, ServedNowhere } from './other-servers.ts';
-import { buildOutboundRequest, type OutboundHints } from './outbound.ts';
+import { buildOutboundRequest, type OutboundOptions } from './outbound.ts';
 import { type Candidates, loadKindOf, noCandidates, ServerChoice } from './server-choice.ts';
+import { decidedAnew, settled } from './settle.ts';
 import { unavailable } from './unavailable.ts';
 
 /** What the local server gets whatever it serves: it only has to be ready. */
@@ -23,153 +24,164 @@ const anyServerResponds: ReadonlySet<string> = new Set<DecisionReason>([
   'FeatureGateDisabled',
 ]);
 
-/**
- * The last part of every request's way: choose a server, stamp, send; ask others where `othersToAsk` says so.
- * @param decidedAnew a request that has waited: what its decision went by may have changed
- */
-export function createDelivery(
-  settings: RouterSettings,
-  decider: Decider,
-  decidedAnew: (request: AdmittedRequest) => Promise<AdmittedRequest>,
-): Router['deliver'] {
-  const { local, load, health, retryBudget: budget, routingTable, logger } = settings;
-  const failures = new FailureLog({ logger, clock: settings.monotonicClock });
-  const servedNowhere = new ServedNowhere(settings.monotonicClock, () => routingTable.current()?.snapshot);
-  const choice = new ServerChoice(settings);
-  const outbound = { ...settings, isMisplaced: decider.isMisplaced };
-  /** No candidate, though it may be one of the snapshot's servers: others are asked in its place, whoever it is. */
-  const theLocalServer = { destination: local, server: undefined, otherVersion: undefined };
+/** The server that is to be sent a request. */
+export interface ServerToAsk {
+  readonly kind: 'server';
+  readonly destination: Destination;
+  /** `undefined` for the local server, which is no candidate though it may be one of the snapshot's servers. */
+  readonly server: RoutingServer | undefined;
+  /** The destination's version, where it is not the preferred one. */
+  readonly otherVersion: OtherVersion | undefined;
+}
 
-  /** Who may be asked in place of the server that was chosen. */
-  function othersOf(request: AdmittedRequest): Candidates {
-    return request.decision.decision === 'peer' ? request.decision : decider.othersThanLocal(request);
+/** The first server to ask, and the request as it was decided when that was chosen. */
+interface FirstServer extends ServerToAsk {
+  readonly request: AdmittedRequest;
+}
+
+/** Asking one server: which one first, sending the request to it, and what that tells of the server. */
+export class ServerAsking {
+  readonly settings: RouterSettings;
+  readonly decider: Decider;
+  readonly choice: ServerChoice;
+  readonly servedNowhere: ServedNowhere;
+  readonly #outbound: OutboundOptions;
+  readonly #failures: FailureLog;
+
+  constructor(settings: RouterSettings, decider: Decider) {
+    const { logger, monotonicClock } = settings;
+    this.settings = settings;
+    this.decider = decider;
+    this.choice = new ServerChoice(settings);
+    this.servedNowhere = new ServedNowhere(monotonicClock);
+    this.#outbound = { ...settings, isMisplaced: decider.isMisplaced };
+    this.#failures = new FailureLog({ logger, clock: monotonicClock });
   }
 
-  function othersMayServe(request: AdmittedRequest): boolean {
-    if (isServedBySnapshot(request.decision)) return true;
-    const others = routingTable.current()?.reachable.length ?? 0;
-    if (others <= 1 || !isEverybodys(request)) return false;
-    return !servedNowhere.has(request.requestInfo) || health?.allSettled() !== undefined;
+  /**
+   * Waits for a server of which one probe has to say whether it is still there.
+   * @returns the server to ask first; the 503 where none may be asked, or the request comes too soon for it
+   */
+  async first(admitted: AdmittedRequest): Promise<FirstServer | ResponseToSend> {
+    const { decider, settings } = this;
+    for (let request = admitted; ; ) {
+      const candidates = request.decision.decision === 'peer' ? request.decision : noCandidates;
+      const chosen = this.#choose(request, candidates);
+      if (chosen.kind === 'response') return chosen;
+      const known = settings.health?.settled(chosen.destination.id);
+      if (known === undefined) {
+        if (decider.comesTooSoon(request, candidates, chosen)) return notReady(request);
+        if (decider.isUnconfirmed(request)) return notReady(request, 'VersionNotConfirmed');
+        return { ...chosen, request };
+      }
+      await known;
+      // A server that is back may be another one.
+      request = await settled(decidedAnew(request, decider), decider, settings);
+    }
   }
 
-  function notReady(
-    request: AdmittedRequest,
-    reason: 'ServerNotReady' | 'VersionNotConfirmed' = 'ServerNotReady',
-  ): Promise<Outcome> {
-    request.inbound.record?.turnedAway(reason);
-    return Promise.resolve(ownResponse(toldToPeer(request, unavailable(reason))));
-  }
-
-  function deliver(request: AdmittedRequest, send: Send): Promise<Outcome> {
-    const { decision, inbound } = request;
+  #choose(request: AdmittedRequest, candidates: Candidates): ServerToAsk | ResponseToSend {
+    const { decision, inbound, requestInfo } = request;
     if (decision.decision === 'unavailable') {
       if (decision.reason === 'ServerNotKnown') inbound.record?.turnedAway('ServerNotReady');
-      return Promise.resolve(ownResponse(unavailable(decision.reason)));
+      return ownResponse(unavailable(decision.reason));
     }
-    const isLocal = decision.decision === 'local';
-    const candidates = isLocal ? noCandidates : decision;
-    const chosen = isLocal ? theLocalServer : choice.choose(candidates, loadKindOf(request.requestInfo));
+    if (decision.decision === 'local') return this.#local(request);
+    const chosen = this.choice.choose(candidates, loadKindOf(requestInfo));
     if (chosen === undefined && candidates.candidates.length > 0) return notReady(request);
-    if (chosen?.destination === undefined) {
-      return Promise.resolve(ownResponse(unavailable(isLocal ? 'NoSnapshot' : 'PeerAddressUnknown')));
-    }
+    if (chosen?.destination === undefined) return ownResponse(unavailable('PeerAddressUnknown'));
     const { destination, server, otherVersion } = chosen;
-    if (isLocal) {
-      // By the decision no server can take its place.
-      const missing = health?.whyNot(destination.id);
-      const isDecidedByServed = missing !== 'served-set' || !anyServerResponds.has(decision.reason);
-      if (missing !== undefined && isDecidedByServed) return notReady(request);
-    }
-    const settled = health?.settled(destination.id);
-    // A server that is back may be another one.
-    if (settled !== undefined)
-      return settled.then(() => decidedAnew(request)).then((later) => deliver(later, send));
-    if (decider.comesTooSoon(request, candidates, chosen)) return notReady(request);
-    if (decider.isUnconfirmed(request)) return notReady(request, 'VersionNotConfirmed');
-    const hints = {
-      othersLeft: () => {
-        const asked = new Set(server === undefined ? [] : [server]);
-        return budget.left >= 1 && choice.choose(othersOf(request), 'short', asked) !== undefined;
-      },
-      othersMayServe: othersMayServe(request),
+    return { kind: 'server', destination, server, otherVersion };
+  }
+
+  #local(request: AdmittedRequest): ServerToAsk | ResponseToSend {
+    const { local, health } = this.settings;
+    if (local === undefined) return ownResponse(unavailable('NoSnapshot'));
+    // By the decision no server can take its place.
+    const missing = health?.whyNot(local.id);
+    const isDecidedByServed = missing !== 'served-set' || !anyServerResponds.has(request.decision.reason);
+    if (missing !== undefined && isDecidedByServed) return notReady(request);
+    return { kind: 'server', destination: local, server: undefined, otherVersion: undefined };
+  }
+
+  /** @returns who may be asked in place of the server that was chosen */
+  othersOf(request: AdmittedRequest): Candidates {
+    return request.decision.decision === 'peer' ? request.decision : this.decider.othersThanLocal(request);
+  }
+
+  /** @returns what tells, later, whether another server than the first could be asked */
+  othersLeft({ request, server }: FirstServer): () => boolean {
+    return () => {
+      const asked = new Set(server === undefined ? [] : [server]);
+      const now = { ...request, view: this.decider.view() };
+      return (
+        this.settings.retryBudget.left >= 1 &&
+        this.choice.choose(this.othersOf(now), 'short', asked) !== undefined
+      );
     };
-    return attempt(request, destination, otherVersion, send, hints, (failed) =>
-      askOthers(request, server, failed, send),
-    );
+  }
+
+  /** @returns whether another server's word is wanted before a 404 is believed */
+  #othersMayServe(request: AdmittedRequest): boolean {
+    if (isServedBySnapshot(request.decision)) return true;
+    const others = request.view.snapshot?.reachable.length ?? 0;
+    if (others <= 1 || !isEverybodys(request)) return false;
+    return !this.servedNowhere.has(request) || this.settings.health?.allSettled() !== undefined;
   }
 
   /**
-   * In a module of its own: a Worker loads it with the first request that a server has failed (decisions/0008).
-   * @param first the server that was asked, if it is among the candidates
+   * Stamps the request for one server and sends it there.
+   * @param othersLeft whether another server could be asked, where this one is silent for long. Default: none could
+   * @returns what `send` gave, or why another server may be asked; a response of the router's own where the caller does not fit
+   *   into the assertion
    */
-  async function askOthers(
+  async ask(
     request: AdmittedRequest,
-    first: RoutingServer | undefined,
-    failed: Failed,
+    { destination, otherVersion }: ServerToAsk,
     send: Send,
-  ): Promise<Outcome> {
-    const others = await import('./tries.ts');
-    const asking = { settings, decider, choice, servedNowhere, othersMayServe, attempt };
-    return others.askOthers(asking, request, othersOf(request), first, failed, send);
-  }
-
-  /**
-   * @param otherVersion the destination's, where it is not the preferred one
-   * @param otherwise what becomes of a request that the destination refused, or did not respond to
-   * @returns what `send` gave; a response of the router's own where the caller does not fit into the assertion
-   */
-  function attempt<Result = Outcome>(
-    request: AdmittedRequest,
-    destination: Destination,
-    otherVersion: OtherVersion | undefined,
-    send: Send,
-    hints: OutboundHints,
-    otherwise: (failed: Failed) => Result | Promise<Result>,
-  ): Promise<Outcome | Result> {
-    const { inbound } = request;
-    const { id } = destination;
+    othersLeft?: () => boolean,
+  ): Promise<Outcome | Failed> {
+    const { inbound, requestInfo } = request;
     // A document of an older server lacks kinds, but nobody writes by it.
-    if (otherVersion !== inbound.otherVersion && request.requestInfo.isResourceRequest) {
+    if (otherVersion !== inbound.otherVersion && requestInfo.isResourceRequest) {
       inbound.otherVersion = otherVersion;
     }
-    const sentTo = load.begin(id, loadKindOf(request.requestInfo));
+    const sentTo = this.settings.load.begin(destination.id, loadKindOf(requestInfo));
     inbound.record?.attemptBegun(destination);
-    const responded = (result: SendResult): Outcome | Result | Promise<Result> => {
-      load.reached(id);
-      sentTo.responded(result.kind === 'sent' ? result.status : result.response.status);
-      if (result.kind !== 'refusal') {
-        const whenWhole = inbound.onWhole ?? inbound.onFinished;
-        if (whenWhole === undefined) sentTo.end();
-        else whenWhole.call(inbound, () => sentTo.end());
-        return result;
-      }
-      // The server that has refused has no part in what another one makes of it, which may take hours.
-      sentTo.end();
-      // It ends, or is down behind its router, and accepts connections all the while: nothing else makes it be looked at
-      // before the next probe is due.
-      if (result.reason === 'Unavailable') health?.notResponded(id);
-      return otherwise(result);
-    };
-    const failed = (error: unknown): Outcome | Result | Promise<Result> => {
-      sentTo.end();
-      const result = failedAttempt(request, destination, error);
-      return result.kind === 'no response' ? otherwise(result) : result;
-    };
+    const hints = { othersLeft, othersMayServe: this.#othersMayServe(request) };
+    let result: SendResult;
     try {
-      const built = buildOutboundRequest(request, destination, outbound, hints);
-      const sending = built instanceof Promise ? built.then(send) : send(built);
-      return sending.then(responded, failed);
+      const built = buildOutboundRequest(request, destination, this.#outbound, hints);
+      result = await send(built instanceof Promise ? await built : built, request);
     } catch (error) {
-      return Promise.reject(error).catch(failed);
+      sentTo.end();
+      return this.#failed(request, destination, error);
     }
+    sentTo.responded(result.kind === 'sent' ? result.status : result.response.status);
+    this.#responded(destination, result);
+    const whenWhole = result.kind === 'refusal' ? undefined : (inbound.onWhole ?? inbound.onFinished);
+    // The server that has refused has no part in what another one makes of the request, which may take hours.
+    if (whenWhole === undefined) sentTo.end();
+    else whenWhole.call(inbound, () => sentTo.end());
+    return result;
   }
 
-  function failedAttempt(
+  #responded({ id }: Destination, result: SendResult): void {
+    const { load, health } = this.settings;
+    load.reached(id);
+    // The server ends, or is down behind its router, and accepts connections all the while: nothing else makes it be looked at
+    // before the next probe is due.
+    if (result.kind === 'refusal' && result.reason === 'Unavailable') health?.notResponded(id);
+  }
+
+  /** @throws errors of the router itself */
+  #failed(
     { inbound, requestInfo }: AdmittedRequest,
     destination: Destination,
     error: unknown,
   ): ResponseToSend | NoResponse {
     const { record } = inbound;
+    const { health, load, logger } = this.settings;
     if (error instanceof NotSentError) {
       record?.attemptEnded(error.code);
       return ownResponse(statusResponse(error.reason, error.message));
@@ -199,9 +211,16 @@ export function createDelivery(
     const text = 'A destination did not respond';
     // A client that leaves says nothing about the destination; in a reset flood thousands leave at once.
     if (isClients) logger.debug(all, text);
-    else failures.warn(`${kind} ${id}: ${code}`, all, text);
+    else this.#failures.warn(`${kind} ${id}: ${code}`, all, text);
     return { kind: 'no response', error };
   }
+}
 
-  return deliver;
+/** The client asks again: no server that could respond is ready, or the request has to wait for the preferred version. */
+function notReady(
+  request: AdmittedRequest,
+  reason: 'ServerNotReady' | 'VersionNotConfirmed' = 'ServerNotReady',
+): ResponseToSend {
+  request.inbound.record?.turnedAway(reason);
+  return ownResponse(toldToPeer(request, unavailable(reason)));
 }

@@ -192,7 +192,7 @@ test('while a server is not read that others may know in its new version, what d
     [jobs, pods].map((path) => {
       const requestInfo = parseRequestInfo('PUT', `${path}/x`);
       const decision = decide(requestInfo, table, { serverId: undefined, reroutedByVerifiedPeer: false });
-      return decider.untilVersionSettles({ requestInfo, decision }) > 0;
+      return decider.untilVersionSettles({ requestInfo, decision, view: decider.view() }) > 0;
     });
   health.connectionLost('b', true);
   probe('b', 'not-ready');
@@ -304,7 +304,7 @@ test('a router that has just been started waits for its first snapshot', () => {
   const waits = (target: string) => {
     const requestInfo = parseRequestInfo('GET', target);
     const decision = decide(requestInfo, undefined, { serverId: undefined, reroutedByVerifiedPeer: false });
-    return decider.untilVersionSettles({ requestInfo, decision }) > 0;
+    return decider.untilVersionSettles({ requestInfo, decision, view: decider.view() }) > 0;
   };
   assert.deepEqual([waits(pods), waits('/version')], [true, false]);
   isAwaited = false;
@@ -336,7 +336,7 @@ test('in a cluster of one version a write waits while a silent server may have t
     return ['PUT', 'GET'].map((method) => {
       const requestInfo = parseRequestInfo(method, `${pods}/x`);
       const decision = decide(requestInfo, base, { serverId: local, reroutedByVerifiedPeer: false });
-      return decider.isUnconfirmed({ requestInfo, decision });
+      return decider.isUnconfirmed({ requestInfo, decision, view: decider.view() });
     });
   };
   assert.deepEqual(unconfirmedWith('newest', []), [false, false]);
@@ -364,7 +364,7 @@ test('nothing is decided by what is stored of a cluster before each of its serve
   const decider = createDecider(settings);
   const requestInfo = parseRequestInfo('GET', pods);
   const decision = decide(requestInfo, base, { serverId: undefined, reroutedByVerifiedPeer: false });
-  const waits = () => decider.untilVersionSettles({ requestInfo, decision }) > 0;
+  const waits = () => decider.untilVersionSettles({ requestInfo, decision, view: decider.view() }) > 0;
   for (const id of ['a', 'b', 'c']) health.follow(id, true);
   probe('a', 'ready');
   probe('b', 'ready');

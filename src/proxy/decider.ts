@@ -2,7 +2,6 @@ import type { RequestInfo } from '../apimachinery/request-info.ts';
 import type { Destination } from '../request/destination.ts';
 import { hasVerifiedRerouteMark } from '../request/headers.ts';
 import { type InboundRequest, isRead, queryOf } from '../request/inbound.ts';
-import type { AdmittedRequest } from './admitted-request.ts';
 import type { Caller } from '../request/user-info.ts';
 import {
   decide,
@@ -17,6 +16,7 @@ import { isKnownToOthers, isVerified, mayStillServe } from '../servers/server-st
 import { buildRoutingTable, notReadIn } from '../snapshot/routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { confirmedWithin } from '../snapshot/routing-table/version-instants.ts';
+import type { AdmittedRequest, View } from './admitted-request.ts';
 import type { RouterSettings } from './options.ts';
 import { type Candidates, type Choice, noCandidates } from './server-choice.ts';
 
@@ -28,7 +28,7 @@ export const gateIsOff: Decision = Object.freeze({
   candidates: [] as const,
 });
 
-type DecidedRequest = Pick<AdmittedRequest, 'requestInfo' | 'decision'>;
+type DecidedRequest = Pick<AdmittedRequest, 'requestInfo' | 'decision' | 'view'>;
 
 /** Milliseconds between two looks whether a server has been read that others may know already. */
 const untilReadAgain = 100;
@@ -37,6 +37,17 @@ const untilTried = 20;
 
 export function createDecider(settings: RouterSettings) {
   const { routingTable, isVerifiedPeer, preferredVersion, enabled, health, steadyClock } = settings;
+
+  let lastView: View = Object.freeze({ snapshot: undefined, known: undefined });
+  /** @returns the same view as long as nothing has changed: nothing is made on the request path */
+  const takeView = (): View => {
+    const snapshot = routingTable.current();
+    const known = withFindings(snapshot, health);
+    if (lastView.snapshot !== snapshot || lastView.known !== known) {
+      lastView = Object.freeze({ snapshot, known });
+    }
+    return lastView;
+  };
 
   const contextOf = (
     inbound: InboundRequest,
@@ -53,31 +64,30 @@ export function createDecider(settings: RouterSettings) {
   });
 
   /** Who may take the place of a local server that does not respond, or does not serve what it is expected to. */
-  const othersThanLocal = ({ inbound, requestInfo, caller }: AdmittedRequest): Candidates => {
+  const othersThanLocal = ({ inbound, requestInfo, caller, view }: AdmittedRequest): Candidates => {
     if (!enabled) return noCandidates;
-    const decision = decide(requestInfo, tableOfKnownServers(settings), contextOf(inbound, caller, true));
+    const decision = decide(requestInfo, view.known, contextOf(inbound, caller, true));
     return decision.decision === 'peer' ? decision : noCandidates;
   };
 
   /** Milliseconds that a request has to wait; 0 for nearly every one. */
-  const untilSettled = ({ requestInfo, decision }: DecidedRequest): number => {
+  const untilSettled = ({ requestInfo, decision, view }: DecidedRequest): number => {
     // Its first router has waited already. To wait here would carry it past the change, to a server of the version before.
     if (!enabled || decision.reason === 'AlreadyRerouted') return 0;
     if (health?.areToBeTried() && requestInfo.isResourceRequest) return untilTried;
     // A router that has just been started does not know what others go by.
     if (requestInfo.isResourceRequest && routingTable.isAwaited?.() === true) return untilReadAgain;
-    const table = tableOfKnownServers(settings);
+    const { known: table, snapshot } = view;
     const now = steadyClock();
     const wait = untilVersionSettles(requestInfo, table, { now, preferredVersion });
-    const known = routingTable.current();
-    if (wait > 0 || table === undefined || known === undefined || health === undefined) return wait;
+    if (wait > 0 || table === undefined || snapshot === undefined || health === undefined) return wait;
     const notKnown = health.notKnown();
     // Nearly always: nothing is made on the request path, then.
     if (notKnown.size === 0) return 0;
     // Another router may prefer the version of servers that this one has not read yet: of several that were upgraded while it
     // was down no one alone is the majority.
     const knownToOthers = new Set([...notKnown.keys()].filter((id) => health.is(id, isKnownToOthers)));
-    const mayChange = knownToOthers.size > 0 && mayTip(known, knownToOthers, preferredVersion, now);
+    const mayChange = knownToOthers.size > 0 && mayTip(snapshot, knownToOthers, preferredVersion, now);
     return mayChange && dependsOnVersion(requestInfo, table, { now, preferredVersion }) ? untilReadAgain : 0;
   };
 
@@ -85,10 +95,10 @@ export function createDecider(settings: RouterSettings) {
    * True if a write depends on the version, or may by now, and the last word that servers are as they are known is too old: a
    * router that is late by so much must not go by it, for others may have changed.
    */
-  const isUnconfirmed = ({ requestInfo, decision }: DecidedRequest): boolean => {
+  const isUnconfirmed = ({ requestInfo, decision, view }: DecidedRequest): boolean => {
     if (!enabled || decision.reason === 'AlreadyRerouted') return false;
     if (!requestInfo.isResourceRequest || !isWrite(requestInfo)) return false;
-    const table = tableOfKnownServers(settings);
+    const table = view.known;
     if (table === undefined) return false;
     const now = steadyClock();
     if (table.comparison === undefined) {
@@ -108,23 +118,23 @@ export function createDecider(settings: RouterSettings) {
 
   return {
     isUnconfirmed,
-    decide(inbound: InboundRequest, requestInfo: RequestInfo, caller: Caller): Decision {
+    view: takeView,
+    /** Takes the view of a request, and decides by it. */
+    decide(inbound: InboundRequest, requestInfo: RequestInfo, caller: Caller): AdmittedRequest {
+      const view = takeView();
       const decision = enabled
-        ? decide(
-            requestInfo,
-            tableOfKnownServers(settings),
-            contextOf(inbound, caller, isLocalServerDown(settings)),
-          )
+        ? decide(requestInfo, view.known, contextOf(inbound, caller, isLocalServerDown(settings)))
         : gateIsOff;
       if (inbound.record !== undefined) inbound.record.decision = decision;
-      return decision;
+      return { inbound, requestInfo, caller, view, decision };
     },
     untilVersionSettles: untilSettled,
     isMisplaced(requestInfo: RequestInfo, before: Decision, { id, kind }: Destination): boolean {
       // A request that a peer has rerouted stays here, at any version.
       if (!enabled || before.reason === 'AlreadyRerouted') return false;
-      const table = tableOfKnownServers(settings);
-      const wait = untilSettled({ requestInfo, decision: before });
+      const view = takeView();
+      const table = view.known;
+      const wait = untilSettled({ requestInfo, decision: before, view });
       // A request that waits is decided by the versions that count once it goes on. The clock is read after that: not too early.
       const now = steadyClock();
       const at = now + wait;
@@ -152,25 +162,24 @@ export function createDecider(settings: RouterSettings) {
     othersThanLocal,
     /** Whether another version is to respond than when the request was decided, or is in a moment. */
     isOutdated(request: AdmittedRequest): boolean {
-      const { inbound, requestInfo, caller, decision } = request;
+      const { inbound, requestInfo, caller, decision, view } = request;
       if (decision.decision !== 'peer' || decision.versions === undefined) return false;
-      const now = decide(requestInfo, tableOfKnownServers(settings), contextOf(inbound, caller, true));
+      const now = decide(requestInfo, view.known, contextOf(inbound, caller, true));
       const preferred = now.decision === 'peer' ? now.versions?.preferred : undefined;
       return preferred !== decision.versions.preferred || untilSettled(request) > 0;
     },
-    isServedByDepartedServer: ({ requestInfo }: AdmittedRequest): boolean =>
-      isServedByDepartedServer(requestInfo, tableOfKnownServers(settings)),
+    isServedByDepartedServer: ({ requestInfo, view }: AdmittedRequest): boolean =>
+      isServedByDepartedServer(requestInfo, view.known),
     /**
      * Whether other routers may still send to a server of the preferred version, or have something carried out there, when a
      * write would go to another version: a field that this one stores meanwhile would be lost.
      */
     comesTooSoon(
-      { inbound, requestInfo }: AdmittedRequest,
+      { inbound, requestInfo, view: { snapshot: table } }: AdmittedRequest,
       { versions }: Candidates,
       { otherVersion }: Pick<Choice, 'otherVersion'>,
     ): boolean {
       if (otherVersion === undefined || versions === undefined || isRead(inbound.method)) return false;
-      const table = routingTable.current();
       const { apiGroup, apiVersion, resource } = requestInfo;
       const servers = (table?.resource(apiGroup, apiVersion, resource) ?? table)?.servers ?? [];
       return servers.some(
@@ -205,7 +214,13 @@ export function tableOfKnownServers({
   routingTable,
   health,
 }: Pick<RouterSettings, 'routingTable' | 'health'>): RoutingTable | undefined {
-  const table = routingTable.current();
+  return withFindings(routingTable.current(), health);
+}
+
+function withFindings(
+  table: RoutingTable | undefined,
+  health: ServerBook | undefined,
+): RoutingTable | undefined {
   if (table === undefined || health === undefined) return table;
   const notKnown = health.notKnown();
   if (notKnown.size === 0 && table.isEveryServerKnown) return table;

@@ -7,7 +7,7 @@ import type { Decision, DecisionContext, DecisionReason, DecisionStep } from '..
 import type { HealthStatus } from '../servers/server-book.ts';
 import type { SnapshotApiService } from '../snapshot/format/schema.ts';
 import type { RoutingServer, RoutingTable } from '../snapshot/routing-table/routing-table.ts';
-import { createDecider, gateIsOff, isLocalServerDown, tableOfKnownServers } from './decider.ts';
+import { createDecider, gateIsOff, isLocalServerDown } from './decider.ts';
 import type { RouterSettings } from './options.ts';
 
 export interface RequestToExplain {
@@ -221,14 +221,15 @@ function requestTarget(url: string): string {
 
 export function explainHere(request: RequestToExplain, settings: RouterSettings): Explanation {
   const { health, steadyClock, preferredVersion, enabled } = settings;
-  const { isUnconfirmed } = createDecider(settings);
-  return explainRequest(request, tableOfKnownServers(settings), {
+  const decider = createDecider(settings);
+  const view = decider.view();
+  return explainRequest(request, view.known, {
     serverId: settings.local?.id,
     localServerIsDown: isLocalServerDown(settings),
     now: steadyClock(),
     preferredVersion,
     enabled,
     healthOf: (id) => health?.report(id)?.status,
-    isUnconfirmed: (requestInfo, decision) => isUnconfirmed({ requestInfo, decision }),
+    isUnconfirmed: (requestInfo, decision) => decider.isUnconfirmed({ requestInfo, decision, view }),
   });
 }

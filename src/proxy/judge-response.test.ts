@@ -7,12 +7,14 @@ import { testApp, userConnection } from '../../test/support/test-app.ts';
 import { parseRequestInfo } from '../apimachinery/request-info.ts';
 import { TransportError } from '../request/destination.ts';
 import type { Decision, DecisionReason } from '../routing/decision.ts';
+import { buildRoutingTable } from '../snapshot/routing-table/build-routing-table.ts';
+import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import {
   contentToJudge,
   isEverybodys,
   isServedBySnapshot,
-  judge,
   notServedStatus,
+  refusalIn,
   shuttingDownStatus,
 } from './judge-response.ts';
 import { ServedNowhere } from './other-servers.ts';
@@ -211,7 +213,7 @@ function judged(
   const headers = ['content-type', contentType, 'content-length', String(content.length)];
   const length = contentToJudge(request, outbound, { status, headers });
   const read = length === undefined ? undefined : bytesOf(content);
-  return { length, reason: judge(request, outbound, { status, headers }, read)?.reason };
+  return { length, reason: refusalIn(request, outbound, { status, headers }, read)?.reason };
 }
 
 test('a server’s word that it did nothing is known by its very content', () => {
@@ -428,44 +430,40 @@ const batchOfPeer = snapshotOf({
 });
 
 describe('what is denied everywhere', () => {
-  const widgets = parseRequestInfo('GET', '/apis/example.com/v1/namespaces/default/widgets/one');
+  const asked = (method: string, path: string, table?: RoutingTable) => ({
+    requestInfo: parseRequestInfo(method, path),
+    view: { snapshot: table, known: table },
+  });
+  const widgets = '/apis/example.com/v1/namespaces/default/widgets/one';
+  const nowhere = () => new ServedNowhere(() => 0);
 
   test('is remembered by group, version, resource and subresource', () => {
-    const denied = new ServedNowhere(
-      () => 0,
-      () => undefined,
-    );
-    denied.add(widgets);
-    assert.ok(denied.has(parseRequestInfo('POST', '/apis/example.com/v1/namespaces/other/widgets')));
+    const denied = nowhere();
+    denied.add(asked('GET', widgets));
+    assert.ok(denied.has(asked('POST', '/apis/example.com/v1/namespaces/other/widgets')));
     for (const path of [
       '/apis/example.com/v1/gadgets',
       '/apis/example.com/v1/namespaces/a/widgets/b/status',
     ]) {
-      assert.ok(!denied.has(parseRequestInfo('GET', path)), path);
+      assert.ok(!denied.has(asked('GET', path)), path);
     }
   });
 
   test('is forgotten with another snapshot, which may know it', () => {
-    let snapshot = {};
-    const denied = new ServedNowhere(
-      () => 0,
-      () => snapshot,
-    );
-    denied.add(widgets);
-    assert.ok(denied.has(widgets));
-    snapshot = {};
-    assert.ok(!denied.has(widgets));
+    const denied = nowhere();
+    const before = buildRoutingTable(batchOfPeer);
+    denied.add(asked('GET', widgets, before));
+    assert.ok(denied.has(asked('GET', widgets, before)));
+    const after = buildRoutingTable({ ...batchOfPeer });
+    assert.ok(!denied.has(asked('GET', widgets, after)));
   });
 
   test('is bounded: the oldest is forgotten', () => {
-    const denied = new ServedNowhere(
-      () => 0,
-      () => undefined,
-    );
-    denied.add(widgets);
+    const denied = nowhere();
+    denied.add(asked('GET', widgets));
     for (let index = 0; index < 1_000; index++) {
-      denied.add(parseRequestInfo('GET', `/apis/example.com/v1/things${index}`));
+      denied.add(asked('GET', `/apis/example.com/v1/things${index}`));
     }
-    assert.ok(!denied.has(widgets));
+    assert.ok(!denied.has(asked('GET', widgets)));
   });
 });

@@ -1,9 +1,17 @@
-import { firstHeader } from '../apimachinery/raw-headers.ts';
+import { allHeaders, firstHeader } from '../apimachinery/raw-headers.ts';
+import { statusResponse } from '../apimachinery/status.ts';
 import { kubeletSubresources } from '../apimachinery/subresources.ts';
-import type { AdmittedRequest } from './admitted-request.ts';
-import type { OutboundRequest, Refusal, ResponseHead } from '../request/transport.ts';
+import type { Destination } from '../request/destination.ts';
+import {
+  type OutboundRequest,
+  ownResponse,
+  type Refusal,
+  type ResponseHead,
+  type ResponseToSend,
+} from '../request/transport.ts';
 import { isClusterPath } from '../routing/decide.ts';
 import type { Decision, DecisionReason } from '../routing/decision.ts';
+import type { AdmittedRequest } from './admitted-request.ts';
 import { unavailable } from './unavailable.ts';
 
 const proxyStatusHeader = 'proxy-status';
@@ -117,7 +125,7 @@ function possibleWords(
   );
 }
 
-/** @returns bytes of content to read before `judge`; `undefined` where the head says all */
+/** @returns bytes of content to read before the response is judged; `undefined` where the head says all */
 export function contentToJudge(
   request: JudgedRequest,
   outbound: Pick<OutboundRequest, 'othersMayServe'>,
@@ -129,12 +137,61 @@ export function contentToJudge(
 }
 
 /**
- * The one place that says what came back: a server's word that it did nothing, given before anything is carried out, of a write
- * too; `undefined` for any other response. RFC 9110 section 9.2.2 lets a request that is not idempotent be sent again where the
- * first one was provably not applied; of an upgrade nothing of the client's stream is sent before a 101.
+ * The one place that says what came back, of an ordinary request: a refusal, which is a reason to ask another server; a response
+ * that takes the place of the destination's; `undefined` passes the destination's on.
  * @param content of the response, where `contentToJudge` asks for it
  */
-export function judge(
+export function insteadOf(
+  request: AdmittedRequest,
+  outbound: OutboundRequest,
+  head: ResponseHead,
+  content?: Uint8Array,
+): ResponseToSend | Refusal | undefined {
+  const refusal = refusalIn(request, outbound, head, content);
+  if (refusal !== undefined) return refusal;
+  if (provesNothing(request, head.status)) return ownResponse(unavailable('NoSnapshot'));
+  return refuseRedirect(request, outbound.destination, head);
+}
+
+interface DeclinedUpgrade {
+  /** In place of the destination's response; `undefined` passes it on. */
+  readonly instead: ResponseToSend | Refusal | undefined;
+  /** Of the destination's response, where it was read. */
+  readonly content: Uint8Array<ArrayBuffer> | undefined;
+}
+
+/**
+ * The same of a response that declines an upgrade. Of a redirect nothing is followed or passed on (CVE-2020-8559).
+ * @param read reads its whole content, which is short
+ */
+export async function judgeDeclinedUpgrade(
+  request: AdmittedRequest,
+  outbound: OutboundRequest,
+  head: ResponseHead,
+  read: () => Promise<Uint8Array<ArrayBuffer>>,
+): Promise<DeclinedUpgrade> {
+  const { status } = head;
+  if (provesNothing(request, status)) {
+    return { instead: ownResponse(unavailable('NoSnapshot')), content: undefined };
+  }
+  const content = contentToJudge(request, outbound, head) === undefined ? undefined : await read();
+  const refusal = refusalIn(request, outbound, head, content);
+  if (refusal !== undefined || status < 300 || status > 399) return { instead: refusal, content };
+  const message = 'the API server that serves this resource responded to the upgrade with a redirect';
+  return { instead: ownResponse(statusResponse('ServiceUnavailable', message)), content };
+}
+
+/** While there has been no snapshot, a 404 of the local server for a resource path proves nothing. */
+export function provesNothing({ decision }: Pick<AdmittedRequest, 'decision'>, status: number): boolean {
+  return status === 404 && decision.reason === 'NoSnapshot';
+}
+
+/**
+ * A server's word that it did nothing, given before anything is carried out, of a write too; `undefined` for any other response. RFC
+ * 9110 section 9.2.2 lets a request that is not idempotent be sent again where the first one was provably not applied; of an upgrade
+ * nothing of the client's stream is sent before a 101.
+ */
+export function refusalIn(
   request: JudgedRequest,
   outbound: Pick<OutboundRequest, 'othersMayServe'>,
   head: ResponseHead,
@@ -193,4 +250,32 @@ export function reasonOf(decision: Decision): DecisionReason {
   if (decision.decision !== 'peer') return decision.reason;
   if (decision.versions?.ofEveryServer === true) return 'CustomResource';
   return decision.inPlaceOf ?? decision.reason;
+}
+
+/**
+ * A path on the server that was asked. Anything that some parser could take for another server is not one:
+ * `//host`, `/\host`, a tab or newline that URL parsers cut out, text that only one of them percent-encodes.
+ */
+const pathOnly = /^\/(?![/\\])[!-~]*$/;
+
+/**
+ * The response in place of a redirect to another server; `undefined` passes the response on. A redirect is never followed
+ * (CVE-2020-8559), and no server that the client did not choose may send its credentials elsewhere (CVE-2022-3172).
+ *
+ * - Local server: passes. The client meant to ask it.
+ * - Peer: redirects to a path pass (OpenAPI documents by hash, missing trailing slashes). So does what it sends to the
+ *   subresource `proxy`: there an application responds that the client chose.
+ */
+function refuseRedirect(
+  request: AdmittedRequest,
+  destination: Destination,
+  head: ResponseHead,
+): ResponseToSend | undefined {
+  if (head.status < 300 || head.status > 399 || destination.kind === 'local') return undefined;
+  if (head.status === 304) return undefined;
+  if (request.requestInfo.subresource === 'proxy') return undefined;
+  if (allHeaders(head.headers, 'location').every((location) => pathOnly.test(location))) return undefined;
+  const text =
+    'the API server that serves this resource attempted to redirect this request to another server, which is not permitted';
+  return ownResponse(statusResponse('ServiceUnavailable', text));
 }

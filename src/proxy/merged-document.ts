@@ -3,13 +3,12 @@ import { type MergedDiscoveryRequest, mergedDiscovery } from '../discovery/docum
 import type { DiscoveryPath } from '../discovery/forms/discovery-path.ts';
 import { OwnDocuments, type ServersDocument } from '../discovery/own-documents.ts';
 import { auditIdOf } from '../request/headers.ts';
-import type { AdmittedRequest, Router } from './admitted-request.ts';
 import { type Outcome, ownResponse } from '../request/transport.ts';
 import { ledByPreference } from '../routing/preferred-version.ts';
 import { readText } from '../runtime/bytes.ts';
-import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
+import type { AdmittedRequest, Router } from './admitted-request.ts';
 import { questionOf } from './ask-in-callers-name.ts';
-import { forward } from './forward.ts';
+import { forwardBy } from './forward.ts';
 import type { RouterSettings } from './options.ts';
 
 /** Characters of a server's document: discovery with thousands of custom resources has some megabytes. */
@@ -30,10 +29,10 @@ export class DocumentMerger {
    *
    * @returns `undefined` when a server's own response is to be passed on
    */
-  async respond(request: AdmittedRequest, table: RoutingTable, router: Router): Promise<Outcome | undefined> {
-    const merged = this.#mergedFor(request, table);
+  async respond(request: AdmittedRequest, deliver: Router['deliver']): Promise<Outcome | undefined> {
+    const merged = this.#mergedFor(request);
     if (merged === undefined) return undefined;
-    const { outcome, serverId } = await this.#ask(request, merged, router);
+    const { outcome, serverId } = await this.#ask(request, merged, deliver);
     if (outcome.kind === 'sent' || !outcome.isPassedOn) return outcome;
     const { response } = outcome;
     if (!isAllowed(response.status)) return outcome;
@@ -53,12 +52,8 @@ export class DocumentMerger {
    * The response in place of that of a library's own handlers, which are its local server.
    * @returns `undefined` when theirs is to be passed on
    */
-  async inPlaceOf(
-    response: Response,
-    request: AdmittedRequest,
-    table: RoutingTable,
-  ): Promise<Response | undefined> {
-    const merged = this.#mergedFor(request, table);
+  async inPlaceOf(response: Response, request: AdmittedRequest): Promise<Response | undefined> {
+    const merged = this.#mergedFor(request);
     if (merged === undefined || !isAllowed(response.status)) return undefined;
     const serverId = this.#settings.local?.id;
     const isDocument = serverId !== undefined && response.status === 200 && request.inbound.method === 'GET';
@@ -68,10 +63,8 @@ export class DocumentMerger {
     return merged.respond(own);
   }
 
-  #mergedFor(
-    { inbound, requestInfo }: AdmittedRequest,
-    table: RoutingTable,
-  ): MergedDiscoveryRequest | undefined {
+  #mergedFor({ inbound, requestInfo, view }: AdmittedRequest): MergedDiscoveryRequest | undefined {
+    if (view.snapshot === undefined) return undefined;
     const { headers } = inbound;
     const asked = {
       method: inbound.method,
@@ -81,7 +74,7 @@ export class DocumentMerger {
       ifNoneMatch: firstHeader(headers, 'if-none-match'),
     };
     const { preferredVersion, steadyClock } = this.#settings;
-    return mergedDiscovery(asked, ledByPreference(table, preferredVersion, steadyClock()), {
+    return mergedDiscovery(asked, ledByPreference(view.snapshot, preferredVersion, steadyClock()), {
       localServerId: this.#settings.local?.id,
       onAggregated: (wasMade) => {
         if (inbound.record !== undefined) inbound.record.aggregatedDiscovery = wasMade ? 'kept' : 'merged';
@@ -92,7 +85,7 @@ export class DocumentMerger {
   async #ask(
     request: AdmittedRequest,
     { path, accept, isKnown }: MergedDiscoveryRequest,
-    router: Router,
+    deliver: Router['deliver'],
   ): Promise<{ readonly outcome: Outcome; readonly serverId: string }> {
     const { inbound } = request;
     const [target = ''] = inbound.target.split('?', 1);
@@ -104,13 +97,14 @@ export class DocumentMerger {
       record: inbound.record,
     };
     let serverId = '';
-    const outcome = await forward({ ...request, inbound: question }, router, this.#settings.transport, {
+    const send = forwardBy(this.#settings.transport, {
       ifNoneMatch: (destination) => {
         serverId = destination.id;
         return this.#own.known(serverId, path)?.etag;
       },
       believesNotFound: isKnown,
     });
+    const outcome = await deliver({ ...request, inbound: question }, send);
     return { outcome, serverId };
   }
 

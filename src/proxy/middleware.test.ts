@@ -4,7 +4,7 @@ import { Hono } from 'hono';
 import { localId, mixedCluster } from '../../test/support/decision-rows.ts';
 import { recordingTransport } from '../../test/support/recording-transport.ts';
 import { receiverHolding } from '../../test/support/test-app.ts';
-import type { HandlerEnvironment } from './admitted-request.ts';
+import type { HandlerEnvironment } from '../request/inbound.ts';
 import type { Snapshot } from '../snapshot/format/schema.ts';
 import { mixedVersionProxy } from './middleware.ts';
 

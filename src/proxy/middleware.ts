@@ -1,16 +1,11 @@
 import type { MiddlewareHandler } from 'hono';
 import { createMiddleware } from 'hono/factory';
 import { belowBasePath } from '../request/base-path.ts';
-import {
-  type AdmittedRequest,
-  type GetInboundRequest,
-  type HandlerEnvironment,
-  webInbound,
-} from './admitted-request.ts';
+import { type GetInboundRequest, type HandlerEnvironment, webInbound } from '../request/inbound.ts';
 import { type Outcome, ownResponse, responseOf } from '../request/transport.ts';
-import { checkOptions } from './option-faults.ts';
-import { type MixedVersionProxyOptions, resolveOptions } from './options.ts';
-import { createCarrier, createRouter, handleRequest } from './handle-request.ts';
+import type { AdmittedRequest } from './admitted-request.ts';
+import { createRouter, handleRequest } from './handle-request.ts';
+import { checkOptions, type MixedVersionProxyOptions, resolveOptions } from './options.ts';
 
 export interface MiddlewareOptions extends MixedVersionProxyOptions {
   /** Default: what `Request` holds. */
@@ -42,17 +37,16 @@ export function mixedVersionProxy(options: MiddlewareOptions): MiddlewareHandler
   }
   const router = createRouter(settings);
   const { inbound: getInbound = webInbound, logger } = settings;
-  const { carry, inPlaceOf } = createCarrier(settings, router);
   return createMiddleware<HandlerEnvironment>(async (context, next) => {
     const serve = async (admitted: AdmittedRequest): Promise<Outcome> => {
       const request = await router.settled(admitted);
       const { inbound, requestInfo, caller, decision } = request;
-      if (decision.decision !== 'local') return carry(request);
+      if (decision.decision !== 'local') return router.serve(request);
       context.set('inbound', inbound);
       context.set('requestInfo', requestInfo);
       context.set('caller', caller);
       await next();
-      const response = await inPlaceOf(context.res, request);
+      const response = await router.inPlaceOf(context.res, request);
       if (response !== undefined) {
         // Else Hono keeps the header lines of the response that is replaced: its length, its coding, its ETag.
         context.res = undefined;
@@ -61,6 +55,6 @@ export function mixedVersionProxy(options: MiddlewareOptions): MiddlewareHandler
       return ownResponse(context.res);
     };
     const inbound = getInbound(belowBasePath(context), context.env);
-    return handleRequest(inbound, router, logger, serve, responseOf);
+    return responseOf(await handleRequest(inbound, router, serve, logger));
   });
 }

@@ -12,6 +12,7 @@ import { steadyNow } from '../runtime/time.ts';
 import type { UnconfirmedServers } from '../servers/confirmations.ts';
 import type { ServerBook } from '../servers/server-book.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
+import type { AdmittedRequest } from './admitted-request.ts';
 import { RetryBudget } from './other-servers.ts';
 import type { RequestGate } from './request-gate.ts';
 import { ServerLoad } from './server-choice.ts';
@@ -80,6 +81,8 @@ export interface RouterParts {
   readonly load?: ServerLoad | undefined;
   readonly retryBudget?: RetryBudget | undefined;
   readonly gate?: RequestGate | undefined;
+  /** The response to a request that must reach no server. Default: there is no such request. */
+  readonly refuse?: ((request: Omit<AdmittedRequest, 'view'>) => Response | undefined) | undefined;
 }
 
 /** The options with every default in its place. What has no default stays optional: it is there or not. */
@@ -114,4 +117,35 @@ export function resolveOptions<Options extends MixedVersionProxyOptions & Router
     throw new TypeError('A gateway has no local server: enabled false needs local.');
   }
   return { ...options, ...withDefaults(options) };
+}
+
+/**
+ * For the doors of the library: a program in JavaScript has no compiler that tells.
+ * @throws {TypeError} with everything that is missing, or is of another kind
+ */
+export function checkOptions(given: Partial<MixedVersionProxyOptions> | undefined): void {
+  const { transport, routingTable, local, assertionSigner, logger } = given ?? {};
+  const faults: string[] = [];
+  const need = (holds: boolean, what: string): unknown => holds || faults.push(what);
+  need(
+    typeof transport?.send === 'function',
+    'transport must be an object with send(): createFetchTransport() makes one',
+  );
+  need(
+    typeof routingTable?.current === 'function',
+    'routingTable must be an object with current(): a SnapshotReceiver, or { current: () => buildRoutingTable(snapshot) }',
+  );
+  need(
+    local === undefined || (typeof local === 'object' && typeof local?.origin === 'string' && 'id' in local),
+    'local must be { kind, id, origin, serverName, trust }, or be left out where no server is closer than another',
+  );
+  need(
+    assertionSigner === undefined || typeof assertionSigner?.sign === 'function',
+    'assertionSigner must be an object with sign(): createAssertionSigner() makes one',
+  );
+  need(
+    logger === undefined || typeof logger?.warn === 'function',
+    'logger must have debug(), info(), warn() and error()',
+  );
+  if (faults.length > 0) throw new TypeError(`mixed-version-proxy: ${faults.join('; ')}`);
 }

@@ -1,6 +1,7 @@
 import type { RequestInfo } from '../apimachinery/request-info.ts';
 import type { TransportError } from '../request/destination.ts';
 import type { Refusal } from '../request/transport.ts';
+import type { AdmittedRequest } from './admitted-request.ts';
 
 export interface NoResponse {
   readonly kind: 'no response';
@@ -35,34 +36,32 @@ const maximumRemembered = 1_000;
 /** Characters: a client's path may have tens of thousands. */
 const longestRemembered = 256;
 
+type AskedRequest = Pick<AdmittedRequest, 'requestInfo' | 'view'>;
+
 /**
  * What several servers said a moment ago that they do not serve. It is believed until then, so that resources that exist
  * nowhere, for which controllers ask again and again, do not cost each server every request.
  */
 export class ServedNowhere {
   readonly #clock: () => number;
-  readonly #knowledge: () => unknown;
   readonly #until = new Map<string, number>();
-  #knownAs: unknown;
+  /** The snapshot by which it was said: with another one nothing is believed any more. */
+  #snapshot: unknown;
 
-  /**
-   * @param clock milliseconds of a clock that only rises
-   * @param knowledge the snapshot in use: with another one nothing is believed any more
-   */
-  constructor(clock: () => number, knowledge: () => unknown) {
+  /** @param clock milliseconds of a clock that only rises */
+  constructor(clock: () => number) {
     this.#clock = clock;
-    this.#knowledge = knowledge;
   }
 
-  has(requestInfo: RequestInfo): boolean {
+  has(request: AskedRequest): boolean {
     if (this.#until.size === 0) return false;
-    this.#forget();
-    return (this.#until.get(keyOf(requestInfo)) ?? Number.NEGATIVE_INFINITY) > this.#clock();
+    this.#forgetOlder(request);
+    return (this.#until.get(keyOf(request.requestInfo)) ?? Number.NEGATIVE_INFINITY) > this.#clock();
   }
 
-  add(requestInfo: RequestInfo): void {
-    this.#forget();
-    const key = keyOf(requestInfo);
+  add(request: AskedRequest): void {
+    this.#forgetOlder(request);
+    const key = keyOf(request.requestInfo);
     if (key.length > longestRemembered) return;
     this.#until.delete(key);
     this.#until.set(key, this.#clock() + believedFor);
@@ -70,10 +69,10 @@ export class ServedNowhere {
     if (this.#until.size > maximumRemembered && oldest !== undefined) this.#until.delete(oldest);
   }
 
-  #forget(): void {
-    const knowledge = this.#knowledge();
-    if (knowledge !== this.#knownAs) this.#until.clear();
-    this.#knownAs = knowledge;
+  #forgetOlder({ view }: AskedRequest): void {
+    const snapshot = view.snapshot?.snapshot;
+    if (snapshot !== this.#snapshot) this.#until.clear();
+    this.#snapshot = snapshot;
   }
 }
 

@@ -4,9 +4,9 @@ import type { AssertionSigner } from '../identity/assertion/assertion-signer.ts'
 import { stampIdentity } from '../identity/stamp-identity.ts';
 import type { Destination } from '../request/destination.ts';
 import { type IdentityHeaderNames, rerouteMarkHeader, viaHeader } from '../request/headers.ts';
-import type { AdmittedRequest } from './admitted-request.ts';
 import type { OutboundRequest } from '../request/transport.ts';
 import type { Decision } from '../routing/decision.ts';
+import type { AdmittedRequest } from './admitted-request.ts';
 
 export interface OutboundOptions {
   readonly identityHeaderNames: IdentityHeaderNames;
@@ -19,6 +19,9 @@ export interface OutboundOptions {
     | undefined;
 }
 
+/** What is to leave; a question of the router itself was decided by no view. */
+type LeavingRequest = Omit<AdmittedRequest, 'view'>;
+
 export type OutboundHints = Pick<OutboundRequest, 'othersLeft' | 'othersMayServe'>;
 
 /**
@@ -30,7 +33,7 @@ export type OutboundHints = Pick<OutboundRequest, 'othersLeft' | 'othersMayServe
  * @throws {AssertionTooLargeError} (rejects) when no assertion can carry the identity.
  */
 export function buildOutboundRequest(
-  request: AdmittedRequest,
+  request: LeavingRequest,
   destination: Destination,
   options: OutboundOptions,
   hints: OutboundHints = {},
@@ -48,7 +51,7 @@ export function buildOutboundRequest(
 }
 
 function ready(
-  request: AdmittedRequest,
+  request: LeavingRequest,
   destination: Destination,
   { identityHeaderNames, pseudonym, isMisplaced }: OutboundOptions,
   { othersLeft, othersMayServe }: OutboundHints,

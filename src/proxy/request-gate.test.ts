@@ -3,9 +3,9 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { parseRequestInfo } from '../apimachinery/request-info.ts';
 import { type InboundRequest, RequestRecord } from '../request/inbound.ts';
-import type { AdmittedRequest } from './admitted-request.ts';
 import { type Outcome, sent } from '../request/transport.ts';
 import type { Caller } from '../request/user-info.ts';
+import type { AdmittedRequest } from './admitted-request.ts';
 import { type InFlightLimits, RequestGate, type RequestKind, requestKindOf } from './request-gate.ts';
 
 const passthrough: Caller = { kind: 'passthrough' };
@@ -39,6 +39,7 @@ function requestOf(
     inbound,
     requestInfo: parseRequestInfo(method, target),
     caller,
+    view: { snapshot: undefined, known: undefined },
     decision: { decision: 'local', reason: 'ServedLocally', candidates: [] },
   };
   return { request, end: () => finished() };
@@ -53,8 +54,6 @@ const requests: Readonly<Record<RequestKind, readonly [method: string, target: s
 const response = sent(200);
 const served = async (): Promise<Outcome> => response;
 
-const send = () => assert.fail('was sent');
-
 /** @returns what ends a request that was let in; `undefined`: it was turned away */
 function enter(
   gate: RequestGate,
@@ -67,7 +66,7 @@ function enter(
     requests[kind],
   );
   let isIn = false;
-  void gate.pass(request, send, () => {
+  void gate.pass(request, () => {
     isIn = true;
     return served();
   });
@@ -85,10 +84,8 @@ async function refusal(answer: Promise<Outcome>): Promise<{ retryAfter: string |
 test('a request too many is a 429 Status with Retry-After, until one before it has ended', async () => {
   const gate = new RequestGate({ readOnly: 1, mutating: 0, longRunning: 0 });
   const first = requestOf();
-  assert.equal(await gate.pass(first.request, send, served), response);
-  const { retryAfter, body } = await refusal(
-    gate.pass(requestOf().request, send, () => assert.fail('was served')),
-  );
+  assert.equal(await gate.pass(first.request, served), response);
+  const { retryAfter, body } = await refusal(gate.pass(requestOf().request, () => assert.fail('was served')));
   assert.equal(retryAfter, '1');
   assert.deepEqual(body, {
     kind: 'Status',
@@ -103,22 +100,22 @@ test('a request too many is a 429 Status with Retry-After, until one before it h
   // Its head is out, its body is not.
   assert.equal(gate.count('readOnly'), 1);
   first.end();
-  assert.equal(await gate.pass(requestOf().request, send, served), response);
+  assert.equal(await gate.pass(requestOf().request, served), response);
 });
 
 test('system:masters gets in whatever there is', async () => {
   const gate = new RequestGate({ readOnly: 1, mutating: 0, longRunning: 0 });
-  await gate.pass(requestOf().request, send, served);
-  await refusal(gate.pass(requestOf(memberOf('system:authenticated')).request, send, served));
-  assert.equal(await gate.pass(requestOf(memberOf('system:masters')).request, send, served), response);
+  await gate.pass(requestOf().request, served);
+  await refusal(gate.pass(requestOf(memberOf('system:authenticated')).request, served));
+  assert.equal(await gate.pass(requestOf(memberOf('system:masters')).request, served), response);
 });
 
 test('where the end of an exchange cannot be told, a request counts until its response, well or badly', async () => {
   const gate = new RequestGate({ readOnly: 1, mutating: 0, longRunning: 0 });
   const { onFinished: _, ...inbound } = requestOf().request.inbound;
   const request = { ...requestOf().request, inbound };
-  await gate.pass(request, send, served);
-  await assert.rejects(gate.pass(request, send, () => Promise.reject(new Error('no response'))));
+  await gate.pass(request, served);
+  await assert.rejects(gate.pass(request, () => Promise.reject(new Error('no response'))));
   assert.equal(gate.count('readOnly'), 0);
 });
 
@@ -127,10 +124,10 @@ test('the record says why a request was turned away', async () => {
   const turnedAway = async () => {
     const { request } = requestOf();
     request.inbound.record = new RequestRecord(request.inbound, [], () => 0);
-    await refusal(gate.pass(request, send, served));
+    await refusal(gate.pass(request, served));
     return request.inbound.record.dropped;
   };
-  await gate.pass(requestOf().request, send, served);
+  await gate.pass(requestOf().request, served);
   assert.equal(await turnedAway(), 'Overloaded');
 });
 
@@ -194,7 +191,7 @@ test('attack: a whole response that its client does not take holds no place', ()
     isWhole = listener;
   };
   const { request } = requestOf(memberOf('developers'), { onWhole });
-  void inFlight.pass(request, send, served);
+  void inFlight.pass(request, served);
   assert.equal(inFlight.count('readOnly'), 1);
   isWhole();
   assert.equal(inFlight.count('readOnly'), 0);

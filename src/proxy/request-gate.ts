@@ -1,8 +1,8 @@
 import type { RequestInfo } from '../apimachinery/request-info.ts';
 import { retryAfterSeconds, statusResponse } from '../apimachinery/status.ts';
 import { isLongRunning } from '../apimachinery/subresources.ts';
-import type { AdmittedRequest, Router, Send } from './admitted-request.ts';
 import { type Outcome, ownResponse } from '../request/transport.ts';
+import type { AdmittedRequest } from './admitted-request.ts';
 
 /** Part of each limit that callers without a verified certificate leave free: nodes and controllers have to work beside them. */
 const keptForIdentified = 1 / 4;
@@ -33,23 +33,24 @@ export class RequestGate {
    * whole: what a client does not take of it is memory, and holds no place of others (kube-apiserver's handler returns then, too).
    * Where that cannot be told, it counts until `deliver` has responded.
    */
-  pass(request: AdmittedRequest, send: Send, deliver: Router['deliver']): Promise<Outcome> {
-    const { inbound, requestInfo, caller } = request;
+  async pass(
+    { inbound, requestInfo, caller }: Omit<AdmittedRequest, 'view'>,
+    deliver: () => Promise<Outcome>,
+  ): Promise<Outcome> {
     const kind = requestKindOf(requestInfo);
     const isIdentified = caller.kind === 'authenticated';
     const isExempt = isIdentified && caller.user.groups.includes(exemptGroup);
     if (!isExempt && this.#isFull(kind, isIdentified)) {
       inbound.record?.turnedAway('Overloaded');
       const text = 'Too many requests, please try again later.';
-      const refusal = statusResponse('TooManyRequests', text, { retryAfterSeconds });
-      return Promise.resolve(ownResponse(refusal));
+      return ownResponse(statusResponse('TooManyRequests', text, { retryAfterSeconds }));
     }
     this.#add(kind, isIdentified, 1);
     const leave = () => this.#add(kind, isIdentified, -1);
     const whenWhole = inbound.onWhole ?? inbound.onFinished;
-    if (whenWhole === undefined) return deliver(request, send).finally(leave);
+    if (whenWhole === undefined) return deliver().finally(leave);
     whenWhole.call(inbound, leave);
-    return deliver(request, send);
+    return deliver();
   }
 
   #isFull(kind: RequestKind, isIdentified: boolean): boolean {

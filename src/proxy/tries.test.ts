@@ -3,8 +3,8 @@ import { describe, it, test } from 'node:test';
 import { inboundRequest } from '../../test/support/inbound-request.ts';
 import { parseRequestInfo } from '../apimachinery/request-info.ts';
 import { TransportError, type TransportErrorCode } from '../request/destination.ts';
-import type { AdmittedRequest } from './admitted-request.ts';
 import type { DecisionReason } from '../routing/decision.ts';
+import type { AdmittedRequest } from './admitted-request.ts';
 import { RetryBudget } from './other-servers.ts';
 import { maySafelyTryAnother, othersToAsk } from './tries.ts';
 
@@ -91,6 +91,7 @@ function requestOf(method: string, reason: DecisionReason): AdmittedRequest {
     inbound: { ...inboundRequest(), method },
     requestInfo: parseRequestInfo(method, '/api/v1/namespaces/a/pods'),
     caller: { kind: 'passthrough' },
+    view: { snapshot: undefined, known: undefined },
     decision: { decision: 'local', reason, candidates: [] },
   };
 }

@@ -2,85 +2,27 @@ import { firstHeader } from '../apimachinery/raw-headers.ts';
 import type { RequestInfo } from '../apimachinery/request-info.ts';
 import { retryAfterSeconds, statusResponse } from '../apimachinery/status.ts';
 import { streamingSubresources } from '../apimachinery/subresources.ts';
-import type { Destination, TransportError } from '../request/destination.ts';
-import {
-  type Again,
-  announcesBody,
-  type InboundRequest,
-  isRead,
-  type OtherVersion,
-} from '../request/inbound.ts';
-import type { AdmittedRequest, Send } from './admitted-request.ts';
-import { type Outcome, ownResponse, type Refusal } from '../request/transport.ts';
+import type { TransportError } from '../request/destination.ts';
+import { type Again, announcesBody, type InboundRequest, isRead } from '../request/inbound.ts';
+import { ownResponse, type Refusal, type ResponseToSend } from '../request/transport.ts';
 import { mayBeStarting } from '../servers/server-standing.ts';
 import type { RoutingServer } from '../snapshot/routing-table/routing-table.ts';
-import type { Decider } from './decider.ts';
+import type { AdmittedRequest } from './admitted-request.ts';
+import type { ServerAsking, ServerToAsk } from './ask-server.ts';
 import { isServedBySnapshot, reasonOf, toldToPeer } from './judge-response.ts';
 import type { RouterSettings } from './options.ts';
-import type { Failed, ServedNowhere } from './other-servers.ts';
-import type { OutboundHints } from './outbound.ts';
-import { type Candidates, type Choice, loadKindOf, type ServerChoice } from './server-choice.ts';
+import type { Failed } from './other-servers.ts';
+import { type Candidates, loadKindOf } from './server-choice.ts';
 import { unavailable } from './unavailable.ts';
 
-interface Asking {
-  readonly settings: RouterSettings;
-  readonly decider: Decider;
-  readonly choice: ServerChoice;
-  readonly servedNowhere: ServedNowhere;
-  othersMayServe(request: AdmittedRequest): boolean;
-  attempt<Result>(
-    request: AdmittedRequest,
-    destination: Destination,
-    otherVersion: OtherVersion | undefined,
-    send: Send,
-    hints: OutboundHints,
-    otherwise: (failed: Failed) => Result,
-  ): Promise<Outcome | Result>;
-}
-
-/** @param first the server that was asked, if it is among the candidates */
-export async function askOthers(
-  asking: Asking,
-  request: AdmittedRequest,
-  candidates: Candidates,
-  first: RoutingServer | undefined,
-  failed: Failed,
-  send: Send,
-): Promise<Outcome> {
-  const { record } = request.inbound;
-  const { health, logger } = asking.settings;
-  const tries = new Tries(asking, request, candidates, first, failed);
-  const { apiGroup, resource } = request.requestInfo;
-  logger.debug({ apiGroup, resource, others: tries.left }, 'A server failed a request');
-  // Who has just been lost may have come back with it.
-  if (isNotServed(failed) && !isServedBySnapshot(request.decision)) await health?.allSettled();
-  for (;;) {
-    const next = tries.next();
-    if (typeof next === 'string') {
-      if (record !== undefined) record.again = next;
-      return ownResponse(tries.response());
-    }
-    // The server may be another process than when the request was decided: then the client asks again.
-    const settled = health?.settled(next.destination.id);
-    if (settled !== undefined) {
-      await settled;
-      if (tries.isOutdated(next)) return ownResponse(tries.response());
-    }
-    if (record !== undefined) record.again = 'again';
-    const hints = { othersMayServe: asking.othersMayServe(request) };
-    const { destination, otherVersion } = next;
-    const result = await asking.attempt(request, destination, otherVersion, send, hints, (each) => each);
-    if (!isFailed(result)) return result;
-    tries.failed(next.server, result);
-  }
-}
-
-type Next = Choice & { readonly destination: Destination };
+/** What `Tries` needs of those who ask servers. */
+type Asking = Pick<ServerAsking, 'settings' | 'decider' | 'choice' | 'servedNowhere' | 'othersOf'>;
 
 /** The one place that answers "again, and where": what is left to try for one request, after a first server has failed it. */
 export class Tries {
-  readonly #asking: Pick<Asking, 'settings' | 'decider' | 'choice' | 'servedNowhere'>;
-  readonly #request: AdmittedRequest;
+  readonly #asking: Asking;
+  /** With a view of after the failure, which tells of that server, too. */
+  request: AdmittedRequest;
   readonly #candidates: Candidates;
   readonly #rule: OthersToAsk;
   readonly #first: RoutingServer | undefined;
@@ -89,79 +31,105 @@ export class Tries {
   /** Servers that say that they do not serve it. */
   readonly #denying: Set<RoutingServer>;
   #last: Failed;
-  left: number;
+  #left: number;
 
-  /** @param first as for `askOthers` */
-  constructor(
-    asking: Pick<Asking, 'settings' | 'decider' | 'choice' | 'servedNowhere'>,
-    request: AdmittedRequest,
-    candidates: Candidates,
-    first: RoutingServer | undefined,
-    failed: Failed,
-  ) {
+  /** @param first the server that was asked, if it is among the candidates */
+  constructor(asking: Asking, request: AdmittedRequest, first: RoutingServer | undefined, failed: Failed) {
     this.#asking = asking;
-    this.#request = request;
-    this.#candidates = candidates;
+    this.request = { ...request, view: asking.decider.view() };
+    this.#candidates = asking.othersOf(this.request);
     this.#rule = othersToAsk(request, failed);
     this.#first = first;
     this.#firstFailed = failed;
     this.#last = failed;
-    this.left = this.#rule.atMost;
+    this.#left = this.#rule.atMost;
     const firsts = first === undefined ? [] : [first];
     this.#asked = new Set(firsts);
     this.#denying = new Set(isNotServed(failed) ? firsts : []);
+    const { apiGroup, resource } = request.requestInfo;
+    asking.settings.logger.debug({ apiGroup, resource, others: this.#left }, 'A server failed a request');
   }
 
-  /** @returns the server to ask next, which counts as asked from now on; else why nobody is */
-  next(): Next | Exclude<Again, 'again'> {
+  /**
+   * Waits for a server of which one probe has to say whether it is still there. The answer goes into the request's record.
+   * @returns the server to ask next, which counts as asked from now on; else the response for the client
+   */
+  async next(): Promise<ServerToAsk | ResponseToSend> {
+    const { health } = this.#asking.settings;
+    const isFirstTime = this.#left === this.#rule.atMost;
+    // A server that was lost a moment ago may be back, and serve what another one denies.
+    if (isFirstTime && isNotServed(this.#last) && !isServedBySnapshot(this.request.decision)) {
+      await health?.allSettled();
+    }
+    this.#lookAgain();
+    let answer = this.#choose();
+    const known = typeof answer === 'string' ? undefined : health?.settled(answer.destination.id);
+    if (known !== undefined) {
+      await known;
+      this.#lookAgain();
+      // The server may be another process than when the request was decided: then the client asks again.
+      if (typeof answer !== 'string' && this.#isOutdated(answer)) answer = 'too soon';
+    }
+    const { record } = this.request.inbound;
+    const word = typeof answer === 'string' ? answer : 'again';
+    if (record !== undefined) record.again = word;
+    return typeof answer === 'string' ? ownResponse(this.#response()) : answer;
+  }
+
+  #lookAgain(): void {
+    this.request = { ...this.request, view: this.#asking.decider.view() };
+  }
+
+  #choose(): ServerToAsk | Exclude<Again, 'again'> {
     const { settings, decider, choice } = this.#asking;
-    const { inbound, requestInfo } = this.#request;
+    const { inbound, requestInfo } = this.request;
     const { atMost, onlyHealthy, isFromBudget } = this.#rule;
-    if (this.left === 0) return atMost === 0 ? 'not repeatable' : 'enough';
+    if (this.#left === 0) return atMost === 0 ? 'not repeatable' : 'enough';
     const { server, destination, otherVersion } =
       choice.choose(this.#candidates, loadKindOf(requestInfo), this.#asked) ?? {};
     if (server === undefined || destination === undefined) return 'nobody left';
     if (onlyHealthy && choice.mayBeAsked(server) !== 'first') return 'nobody left';
     // A body that was too large to be kept has gone to the first one.
     if (!canBeSentAgain(inbound)) return 'body gone';
-    if (decider.comesTooSoon(this.#request, this.#candidates, { otherVersion })) return 'too soon';
-    // The local server's substitutes were found just now; these, before the first of them was waited for.
-    if (this.#first !== undefined && decider.isOutdated(this.#request)) return 'too soon';
-    if (decider.isUnconfirmed(this.#request)) return 'too soon';
+    if (decider.comesTooSoon(this.request, this.#candidates, { otherVersion })) return 'too soon';
+    // Substitutes of the local server were chosen just now; candidates of the decision before the first of them was waited for.
+    if (this.#first !== undefined && decider.isOutdated(this.request)) return 'too soon';
+    if (decider.isUnconfirmed(this.request)) return 'too soon';
     if (isFromBudget && !settings.retryBudget.withdraw()) return 'budget spent';
-    this.left -= 1;
+    this.#left -= 1;
     this.#asked.add(server);
-    return { server, destination, otherVersion };
+    return { kind: 'server', server, destination, otherVersion };
   }
 
-  /** True if the request does not belong any more to the server that it has waited for. */
-  isOutdated({ server }: Next): boolean {
+  /** @returns whether the request does not belong any more to the server that it has waited for */
+  #isOutdated({ server }: ServerToAsk): boolean {
     const { decider, choice } = this.#asking;
-    return choice.mayBeAsked(server) === 'not' || decider.isOutdated(this.#request);
+    const isGone = server !== undefined && choice.mayBeAsked(server) === 'not';
+    return isGone || decider.isOutdated(this.request);
   }
 
-  failed(server: RoutingServer, result: Failed): void {
-    if (isNotServed(result)) this.#denying.add(server);
+  failed(server: RoutingServer | undefined, result: Failed): void {
+    if (server !== undefined && isNotServed(result)) this.#denying.add(server);
     // A server that is down says nothing about what the first one denied.
-    const isOver = result.kind === 'no response' && !maySafelyTryAnother(this.#request, result.error);
+    const isOver = result.kind === 'no response' && !maySafelyTryAnother(this.request, result.error);
     if (this.#rule.atMost === 1 || isOver) this.#last = result;
-    if (isOver) this.left = 0;
+    if (isOver) this.#left = 0;
   }
 
-  /** The response for the client when nobody else is asked. */
-  response(): Response {
+  /** @returns the response for the client when nobody else is asked */
+  #response(): Response {
     const { settings, servedNowhere } = this.#asking;
-    const { inbound, requestInfo, decision } = this.#request;
+    const { inbound, decision } = this.request;
     const last = this.#last;
     const isServed = isServedBySnapshot(decision);
     if (isServed || !isNotServed(last))
-      return givenUp(this.#request, last, isServed && this.#isServedElsewhere());
-    if (mayBeServedByUnknown(settings, this.#request)) {
+      return givenUp(this.request, last, isServed && this.#isServedElsewhere());
+    if (mayBeServedByUnknown(settings, this.request)) {
       inbound.record?.turnedAway('ServerNotReady');
       return unavailable('ServerNotKnown');
     }
     const others = this.#first === undefined ? 0 : 1;
-    if (isNotServed(this.#firstFailed) && this.#denying.size > others) servedNowhere.add(requestInfo);
+    if (isNotServed(this.#firstFailed) && this.#denying.size > others) servedNowhere.add(this.request);
     return last.response;
   }
 
@@ -169,18 +137,15 @@ export class Tries {
     return (
       (this.#first === undefined && !isNotServed(this.#firstFailed)) ||
       everyCandidate(this.#candidates).some((candidate) => !this.#denying.has(candidate)) ||
-      this.#asking.decider.isServedByDepartedServer(this.#request)
+      this.#asking.decider.isServedByDepartedServer(this.request)
     );
   }
 }
 
 /** Whether nobody is known to serve it, and a server may have been started with it a moment ago. */
-function mayBeServedByUnknown(
-  { routingTable, health }: RouterSettings,
-  { decision }: AdmittedRequest,
-): boolean {
+function mayBeServedByUnknown({ health }: RouterSettings, { decision, view }: AdmittedRequest): boolean {
   if (reasonOf(decision) !== 'NotServedByAnyServer') return false;
-  const servers = routingTable.current()?.servers ?? [];
+  const servers = view.snapshot?.servers ?? [];
   return servers.some(({ id }) => health?.is(id, mayBeStarting) === true);
 }
 
@@ -275,10 +240,6 @@ function canBeSentAgain(inbound: InboundRequest): boolean {
 function everyCandidate({ candidates, versions }: Candidates): readonly RoutingServer[] {
   if (versions === undefined || versions.others.length === 0) return candidates;
   return [...candidates, ...versions.others.flatMap(({ reachable }) => reachable)];
-}
-
-function isFailed(result: Outcome | Failed): result is Failed {
-  return result.kind === 'refusal' || result.kind === 'no response';
 }
 
 function isNotServed(failed: Failed): failed is Refusal {

@@ -80,11 +80,6 @@ export interface InboundRequest {
    * is no such time-out.
    */
   limitDuration?(): void;
-  /**
-   * Sends a response that no transport has sent itself: the fetch handler has returned `sentElsewhere` at once. Left out by
-   * runtimes to which the fetch handler returns a promise of the response.
-   */
-  respond?(response: Response): void;
   /** Set by `auditIdOf`, on first need. */
   auditId?: string | undefined;
   /** Set by `Router.deliver` where a server of another version than the preferred one responds. */
@@ -92,6 +87,21 @@ export interface InboundRequest {
   /** Set by `Router.accept`. */
   record?: RequestRecord | undefined;
 }
+
+/** What the router's Hono apps know of a request. */
+export interface HandlerEnvironment {
+  Variables: { inbound: InboundRequest; requestInfo: RequestInfo; caller: Caller };
+  Bindings: object;
+}
+
+/**
+ * Gives the request as it was received: the runtime's adapter, as `GetConnInfo` is in Hono.
+ * @param env the runtime's own, which came with the request
+ */
+export type GetInboundRequest = (request: Request, env: object | undefined) => InboundRequest;
+
+/** What the web's `Request` holds of a request, for runtimes whose adapter provides no more. */
+export const webInbound: GetInboundRequest = (request) => inboundFromRequest(request);
 
 /**
  * The inbound request of a runtime that offers nothing but the web standard. Its URL parser has already

@@ -29,7 +29,7 @@ export interface OutboundRequest {
    * false, the router keeps waiting. Left out: none could.
    */
   readonly othersLeft?: (() => boolean) | undefined;
-  /** A 404 by which the destination says that it does not serve the path is to be told to `Router.deliver`. Default false. */
+  /** A 404 by which the destination says that it does not serve the path is to be told to the router, which asks another one. Default false. */
   readonly othersMayServe?: boolean | undefined;
 }
 
@@ -184,9 +184,10 @@ function plainHeaders(lines: RawHeaders): Headers {
   return headers;
 }
 
-/** The runtime's adapter drops this one, which it knows by a header of @hono/node-server's. */
-export const sentElsewhere: Response = new Response(null, { headers: { 'x-hono-already-sent': 'true' } });
+/** Hono's mark of a response that is on its way already (@hono/node-server, `RESPONSE_ALREADY_SENT`): adapters drop this one. */
+const alreadySent = new Response(null, { headers: { 'x-hono-already-sent': 'true' } });
 
+/** @returns what a fetch handler returns for `result` */
 export function responseOf(result: SendResult): Response {
-  return result.kind === 'sent' ? sentElsewhere : result.response;
+  return result.kind === 'sent' ? alreadySent : result.response;
 }

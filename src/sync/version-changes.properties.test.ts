@@ -163,7 +163,8 @@ function routerOf(given: ValueOf<typeof router>, job: ValueOf<typeof reader>, fr
       table = buildRoutingTable(after, undefined, instants.of(after));
     }
     time = at;
-    if (decider.untilVersionSettles(write) > 0 || decider.isUnconfirmed(write)) return undefined;
+    const seen = { ...write, view: decider.view() };
+    if (decider.untilVersionSettles(seen) > 0 || decider.isUnconfirmed(seen)) return undefined;
     return preferredMinor(table, undefined, steadyClock());
   };
 }

@@ -8,10 +8,10 @@ import {
   type RouterServerOptions,
 } from '../../src/node/serving/server.ts';
 import { upgradeListener } from '../../src/node/upgrades/upgrade.ts';
+import type { Router } from '../../src/proxy/admitted-request.ts';
 import { type Destination, TransportError } from '../../src/request/destination.ts';
 import { cleanRequestHeaders, cleanResponseHeaders } from '../../src/request/headers.ts';
 import type { InboundRequest } from '../../src/request/inbound.ts';
-import type { Router } from '../../src/proxy/admitted-request.ts';
 import {
   type OnResponseHead,
   type OutboundRequest,
@@ -81,9 +81,14 @@ export async function startRouter(context: TestContext, options: TestRouterOptio
       router: {
         accept: ({ target }) => ({ ...noRequestInfo, path: target, verb: 'get' }),
         identify: options.identify ?? (() => ({ kind: 'passthrough' })),
-        decide: () => ({ decision: 'local', reason: 'NotAResourceRequest', candidates: [] }),
-        deliver: ({ inbound }, send) => attempt(() => send(outboundFor(inbound))),
-        deliverNow: ({ inbound }, send) => attempt(() => send(outboundFor(inbound))),
+        decide: (inbound, requestInfo, caller) => ({
+          inbound,
+          requestInfo,
+          caller,
+          view: { snapshot: undefined, known: undefined },
+          decision: { decision: 'local', reason: 'NotAResourceRequest', candidates: [] },
+        }),
+        deliver: (request, send) => attempt(() => send(outboundFor(request.inbound), request)),
       },
       dialer: transport.dialer,
       clientCertificateOf: () => ({}),

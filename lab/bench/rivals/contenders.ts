@@ -3,7 +3,7 @@ import type { Contender, ContenderName } from './contender.ts';
 import { goProxy, goProxyHttp2 } from './go-proxy.ts';
 import { haproxy, haproxyHttp2 } from './haproxy.ts';
 import { nginx } from './nginx.ts';
-import { router } from './handle-request.ts';
+import { router } from './router.ts';
 
 /** No proxy: what load generator and server take without one. */
 const direct: Contender = {

@@ -213,8 +213,6 @@ export interface Http2Server {
    * none of HTTP/2.
    */
   restingSince(socket: TLSSocket): number | undefined;
-  /** Writes a response that the handler did not wait for: it has returned `RESPONSE_ALREADY_SENT`. Never throws. */
-  respond(incoming: IncomingStream, response: Response): void;
   /**
    * Sends GOAWAY to all clients; each connection ends after its requests in flight. A connection that is taken later
    * gets its GOAWAY with the first request, which is still served. Resolves when no connection is left.

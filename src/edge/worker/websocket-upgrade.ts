@@ -1,11 +1,11 @@
 import { rawHeadersOf } from '../../apimachinery/raw-headers.ts';
 import { statusResponse } from '../../apimachinery/status.ts';
-import { judgeDeclinedUpgrade } from '../../proxy/forward.ts';
+import type { AdmittedRequest, Router, Send } from '../../proxy/admitted-request.ts';
 import { handleRequest } from '../../proxy/handle-request.ts';
+import { judgeDeclinedUpgrade } from '../../proxy/judge-response.ts';
 import { type FetchSender, outboundHeaders } from '../../request/fetch-transport.ts';
 import { cleanResponseHeaders } from '../../request/headers.ts';
 import { refuseOwnPath } from '../../request/own-path-target.ts';
-import type { AdmittedRequest, Router } from '../../proxy/admitted-request.ts';
 import {
   contentOf,
   type OutboundRequest,
@@ -44,20 +44,20 @@ export async function upgradeWebSocket(
 ): Promise<Response> {
   const protocol = inbound.web.headers.get('upgrade')?.trim().toLowerCase();
   if (protocol !== 'websocket') return refuseProtocol();
+  const connect: Send = async (outbound, request) => {
+    const headers = outboundHeaders(outbound, inbound);
+    for (const name of handshakeHeaders) headers.delete(name);
+    headers.set('upgrade', 'websocket');
+    const response: SwitchedResponse = await send(outbound, inbound, headers);
+    return response.webSocket
+      ? switched(response, response.webSocket)
+      : declined(response, request, outbound);
+  };
   const serve = (request: AdmittedRequest): Outcome | Promise<Outcome> => {
     const refusal = refuseOwnPath(inbound.target, request.requestInfo.path, true);
-    if (refusal !== undefined) return ownResponse(refusal);
-    return router.deliver(request, async (outbound) => {
-      const headers = outboundHeaders(outbound, inbound);
-      for (const name of handshakeHeaders) headers.delete(name);
-      headers.set('upgrade', 'websocket');
-      const response: SwitchedResponse = await send(outbound, inbound, headers);
-      return response.webSocket
-        ? switched(response, response.webSocket)
-        : declined(response, request, outbound);
-    });
+    return refusal === undefined ? router.deliver(request, connect) : ownResponse(refusal);
   };
-  return handleRequest(inbound, router, logger, serve, responseOf);
+  return responseOf(await handleRequest(inbound, router, serve, logger));
 }
 
 /**

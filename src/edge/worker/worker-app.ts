@@ -1,8 +1,8 @@
 import { isUriHost } from '../../apimachinery/request-target.ts';
 import { internalError, statusResponse } from '../../apimachinery/status.ts';
 import { createApp } from '../../app.ts';
-import { resolveOptions } from '../../proxy/options.ts';
 import { createRouter } from '../../proxy/handle-request.ts';
+import { resolveOptions } from '../../proxy/options.ts';
 import { createFetchSender, type Fetch, transportOf } from '../../request/fetch-transport.ts';
 import { ownPathsPrefix } from '../../request/own-path-target.ts';
 import type { Logger } from '../../runtime/logger.ts';

@@ -4,10 +4,8 @@ import { PeerAssertionAuthenticator } from '../../identity/assertion/verify-asse
 import type { Authenticator } from '../../identity/authenticator.ts';
 import { RequestHeaderAuthenticator } from '../../identity/request-header.ts';
 import { X509Authenticator } from '../../identity/x509.ts';
-import type { MixedVersionProxyOptions } from '../../proxy/options.ts';
+import type { MixedVersionProxyOptions, RouterParts } from '../../proxy/options.ts';
 import { auditIdOf } from '../../request/headers.ts';
-import type { Router } from '../../proxy/admitted-request.ts';
-import { ownResponse } from '../../request/transport.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';
 
@@ -72,17 +70,13 @@ const message =
 
 /**
  * For a gateway that cannot tell API servers who calls: callers whom it has authenticated get 401. Every request to a
- * server passes here, so that none is sent as an anonymous one, or as the user of a second credential.
+ * server is asked about, so that none is sent as an anonymous one, or as the user of a second credential.
  */
-export function refuseAuthenticated(router: Router, logger: Logger): Router {
-  const refusing =
-    (deliver: Router['deliver']): Router['deliver'] =>
-    (request, send) => {
-      const { caller, inbound } = request;
-      if (caller.kind !== 'authenticated') return deliver(request, send);
-      const { remoteAddress } = inbound.connection;
-      logger.info({ error: message, remoteAddress, 'audit-ID': auditIdOf(inbound) }, 'Unauthorized');
-      return Promise.resolve(ownResponse(statusResponse('Unauthorized', message)));
-    };
-  return { ...router, deliver: refusing(router.deliver), deliverNow: refusing(router.deliverNow) };
+export function refuseAuthenticated(logger: Logger): NonNullable<RouterParts['refuse']> {
+  return ({ caller, inbound }) => {
+    if (caller.kind !== 'authenticated') return undefined;
+    const { remoteAddress } = inbound.connection;
+    logger.info({ error: message, remoteAddress, 'audit-ID': auditIdOf(inbound) }, 'Unauthorized');
+    return statusResponse('Unauthorized', message);
+  };
 }

@@ -4,6 +4,7 @@ import type { Holding } from '../../../packages/http2/index.ts';
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { retryAfterSeconds, statusParts } from '../../apimachinery/status.ts';
 import { auditIdHeader, auditIdOf } from '../../request/headers.ts';
+import type { GetInboundRequest } from '../../request/inbound.ts';
 import {
   type ConnectionInfo,
   type InboundRequest,
@@ -11,7 +12,6 @@ import {
   isRead,
   type RequestRecord,
 } from '../../request/inbound.ts';
-import type { GetInboundRequest } from '../../proxy/admitted-request.ts';
 import type { Deadlines, Expiring } from './deadlines.ts';
 import { BodySource, BodyStream } from './request-body.ts';
 import { contentLength, type ResponseSink } from './response-sink.ts';

@@ -1,6 +1,6 @@
 import { statusResponse } from '../../apimachinery/status.ts';
 import type { HealthCheck } from '../../own-paths/health.ts';
-import type { Router } from '../../request/router.ts';
+import type { Router } from '../../proxy/admitted-request.ts';
 import { ownResponse } from '../../request/transport.ts';
 import { errorMessage } from '../../runtime/errors.ts';
 import type { Logger } from '../../runtime/logger.ts';
@@ -20,7 +20,10 @@ export function serverIdCheck(isKnown: () => boolean): HealthCheck {
 }
 
 /** For a router whose ID is not known: every request gets 503 until it is, and its own health alone is answered. */
-export function refuseUntilKnown(router: Router, isKnown: () => boolean): Router {
+export function refuseUntilKnown<Steps extends Pick<Router, 'identify'>>(
+  router: Steps,
+  isKnown: () => boolean,
+): Steps {
   const { identify } = router;
   const refuse = () => ownResponse(statusResponse('ServiceUnavailable', waitsFor, { retryAfterSeconds }));
   return { ...router, identify: (inbound) => (isKnown() ? identify(inbound) : refuse()) };

@@ -3,10 +3,10 @@ import type { AppOptions } from '../../own-app.ts';
 import { RouterHistory } from '../../own-paths/history/router-history.ts';
 import { adminEndpoints, type MetricsSource } from '../../own-paths/metrics-endpoints.ts';
 import type { FoundSetting } from '../../own-paths/status/status-sources.ts';
+import { createRouter } from '../../proxy/handle-request.ts';
 import { type RouterSettings, resolveOptions } from '../../proxy/options.ts';
 import { RetryBudget } from '../../proxy/other-servers.ts';
 import type { OutboundOptions } from '../../proxy/outbound.ts';
-import { createRouter } from '../../proxy/handle-request.ts';
 import { ServerLoad } from '../../proxy/server-choice.ts';
 import { accessLog } from '../../request/access-log.ts';
 import type { Destination } from '../../request/destination.ts';
@@ -370,6 +370,7 @@ class RouterProcess {
       preferredVersion: config.settings.routing.preferredVersion,
       enabled: config.featureGateEnabled,
       gate: this.#traffic.gate,
+      refuse: isTokenGateway(config) ? refuseAuthenticated(logger) : undefined,
       isShuttingDown: () => this.#traffic.isShuttingDown,
       found: this.#found,
       furtherChecks: isFound ? [serverIdCheck(() => !this.#waitsForServerId)] : [],
@@ -427,11 +428,8 @@ class RouterProcess {
     const { deadlines, openStreams, connectionLimits } = this.#traffic;
     const { clientCertificateOf } = this.#credentials;
     const logger = this.#logger;
-    const plain = createRouter(options);
-    const forTokens = isTokenGateway(config) ? refuseAuthenticated(plain, logger) : plain;
-    const router = this.#waitsForServerId
-      ? refuseUntilKnown(forTokens, () => !this.#waitsForServerId)
-      : forTokens;
+    const known = createRouter(options);
+    const router = this.#waitsForServerId ? refuseUntilKnown(known, () => !this.#waitsForServerId) : known;
     const { fetch } = createApp({ ...options, router });
     const onUpgrade = upgradeListener({
       router,

@@ -1,6 +1,5 @@
 import type { Readable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
-import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import {
   type Holding,
   type Http2Server,
@@ -11,7 +10,6 @@ import {
   serveHttp2,
 } from '../../../packages/http2/index.ts';
 import { retryAfterSeconds, statusResponse } from '../../apimachinery/status.ts';
-import { sentElsewhere } from '../../request/transport.ts';
 import { silentLogger } from '../../runtime/logger.ts';
 import { type NodeInboundOptions, NodeInboundRequest } from '../exchange/node-inbound.ts';
 import type { ResponseSink } from '../exchange/response-sink.ts';
@@ -38,7 +36,7 @@ export function routerHttp2Server(options: Http2ServerOptions): Http2Server {
   const { fetch, clientCertificateOf, deadlines, identityOf, isForProbes, isToEnd, limits, memory } = options;
   const { logger = silentLogger, onRelief } = options;
   const inboundOptions = { clientCertificateOf, deadlines };
-  const server = serveHttp2({
+  return serveHttp2({
     fetch(request, { incoming }) {
       // GOAWAY; requests in flight continue (RFC 9113 section 6.8).
       if (isToEnd()) incoming.closeConnection();
@@ -48,8 +46,7 @@ export function routerHttp2Server(options: Http2ServerOptions): Http2Server {
         if (!isHealthCheck(method, target))
           return statusResponse('TooManyRequests', noConnectionLeft, { retryAfterSeconds });
       }
-      const response = fetch(request, { inbound: new Http2Inbound(incoming, inboundOptions, server) });
-      return response === sentElsewhere ? RESPONSE_ALREADY_SENT : response;
+      return fetch(request, { inbound: new Http2Inbound(incoming, inboundOptions) });
     },
     // The router does not use the host: it decides on and forwards the request as it was received.
     host: 'localhost',
@@ -68,23 +65,16 @@ export function routerHttp2Server(options: Http2ServerOptions): Http2Server {
       logger.error({ error: String(error) }, message);
     },
   });
-  return server;
 }
 
 export class Http2Inbound extends NodeInboundRequest implements StreamFollower {
   protected readonly carrier: IncomingStream;
-  readonly #server: Http2Server;
 
-  constructor(incoming: IncomingStream, options: NodeInboundOptions, server: Http2Server) {
+  constructor(incoming: IncomingStream, options: NodeInboundOptions) {
     const { method, target, headers } = incoming.head;
     super(method, target, headers, '2.0', options);
     this.carrier = incoming;
-    this.#server = server;
     incoming.follow(this);
-  }
-
-  respond(response: Response): void {
-    this.#server.respond(this.carrier, response);
   }
 
   /** The framing of HTTP/2 tells, not a header (RFC 9113 section 8.1). */

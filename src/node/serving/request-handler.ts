@@ -11,7 +11,6 @@ import {
 } from '../../../packages/http2/index.ts';
 import { retryAfterSeconds, statusParts, statusResponse } from '../../apimachinery/status.ts';
 import { announcesBody } from '../../request/inbound.ts';
-import { sentElsewhere } from '../../request/transport.ts';
 import { errorCode } from '../../runtime/errors.ts';
 import { type Logger, silentLogger } from '../../runtime/logger.ts';
 import type { Deadlines } from '../exchange/deadlines.ts';
@@ -107,7 +106,6 @@ export function requestHandler(
   options: RequestHandlerOptions,
 ): (incoming: IncomingMessage, outgoing: ServerResponse, held: Holding | HeadRefusal) => void {
   const { fetch, logger = silentLogger } = options;
-  const write = responseWriter(logger);
   return (incoming, outgoing, held) => {
     const issue = issueOfHead(incoming.httpVersion, incoming.rawHeaders);
     if (issue !== undefined) {
@@ -121,53 +119,61 @@ export function requestHandler(
       else refuseForSize(outgoing);
       return;
     }
-    const inbound = new Http1Inbound(incoming, outgoing, held, options, (response) =>
-      write(response, incoming, outgoing),
-    );
+    const inbound = new Http1Inbound(incoming, outgoing, held, options);
     if (inbound.hasContent) discardUnreadBody(incoming, outgoing);
-    try {
-      const response = fetch(lightRequest(inbound), { incoming, outgoing, inbound });
-      // No `await`: another promise would cost every request.
-      if (response instanceof Promise) {
-        response.then(inbound.respond, (error: unknown) => inbound.respond(errorResponse(error, logger)));
-      } else inbound.respond(response);
-    } catch (error) {
-      inbound.respond(errorResponse(error, logger));
-    }
+    respond(fetch, inbound, { incoming, outgoing, inbound }, logger).catch((error: unknown) =>
+      breakOff(outgoing, error, logger),
+    );
   };
 }
 
-type WrittenResponse = ServerResponse & { response: Response };
-
-/** Writes a web `Response` as @hono/node-server does. One that a sink has begun to write is left alone. */
-function responseWriter(
+async function respond(
+  fetch: RequestHandlerOptions['fetch'],
+  received: ReceivedRequest,
+  bindings: Required<NodeBindings>,
   logger: Logger,
-): (response: Response, incoming: IncomingMessage, outgoing: ServerResponse) => void {
-  const listener = getRequestListener((_request, { outgoing }) => (outgoing as WrittenResponse).response, {
-    // It would cut uploads after an early response. Unread bodies are released when the response ends instead.
-    autoCleanupIncoming: false,
-    // Else each `Response` that was made, or derived, before is not one of the new class.
-    overrideGlobalObjects: false,
-    hostname: 'localhost',
-  });
-  return (response, incoming, outgoing) => {
-    if (response === sentElsewhere || outgoing.headersSent) return;
-    // A 400 of the router means that the request is ambiguous: what follows on the connection may be a part of it, and is
-    // not read (RFC 9112 section 11.2).
-    if (response.status === 400) outgoing.shouldKeepAlive = false;
-    // Nor does a refused certificate get better: clients would keep an expired one as long as the connection (urllib3 does).
-    if (response.status === 401) outgoing.shouldKeepAlive = false;
-    const { body } = response;
-    (outgoing as WrittenResponse).response =
-      body === null
-        ? response
-        : new Response(
-            watched(body, (error) => breakOff(outgoing, error, logger)),
-            response,
-          );
-    hideFromUrl(incoming);
-    listener(incoming, outgoing).catch((error: unknown) => breakOff(outgoing, error, logger));
-  };
+): Promise<void> {
+  let response: Response;
+  try {
+    response = await fetch(lightRequest(received), bindings);
+  } catch (error) {
+    response = errorResponse(error, logger);
+  }
+  await writeResponse(response, bindings.incoming, bindings.outgoing, logger);
+}
+
+/** Of the writer of @hono/node-server. */
+const writerOptions = {
+  // It would cut uploads after an early response. Unread bodies are released when the response ends instead.
+  autoCleanupIncoming: false,
+  // Else each `Response` that was made, or derived, before is not one of the new class.
+  overrideGlobalObjects: false,
+  hostname: 'localhost',
+};
+
+/** Writes a web `Response` as @hono/node-server does. Where a sink has begun to write one, that is left alone. */
+async function writeResponse(
+  response: Response,
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  logger: Logger,
+): Promise<void> {
+  if (outgoing.headersSent) return;
+  // A 400 of the router means that the request is ambiguous: what follows on the connection may be a part of it, and is
+  // not read (RFC 9112 section 11.2).
+  if (response.status === 400) outgoing.shouldKeepAlive = false;
+  // Nor does a refused certificate get better: clients would keep an expired one as long as the connection (urllib3 does).
+  if (response.status === 401) outgoing.shouldKeepAlive = false;
+  const { body } = response;
+  const written =
+    body === null
+      ? response
+      : new Response(
+          watched(body, (error) => breakOff(outgoing, error, logger)),
+          response,
+        );
+  hideFromUrl(incoming);
+  await getRequestListener(() => written, writerOptions)(incoming, outgoing);
 }
 
 function refuseHead(outgoing: ServerResponse, issue: string): void {
@@ -251,7 +257,6 @@ function discardUnreadBody(incoming: IncomingMessage, outgoing: ServerResponse):
 
 class Http1Inbound extends NodeInboundRequest implements ReceivedRequest {
   readonly authority = 'localhost';
-  readonly respond: (response: Response) => void;
   protected readonly carrier: IncomingMessage;
   readonly held: Holding;
   readonly #outgoing: ServerResponse;
@@ -263,13 +268,11 @@ class Http1Inbound extends NodeInboundRequest implements ReceivedRequest {
     outgoing: ServerResponse,
     held: Holding,
     options: NodeInboundOptions,
-    respond: (response: Response) => void,
   ) {
     super(incoming.method ?? 'GET', incoming.url ?? '', incoming.rawHeaders, incoming.httpVersion, options);
     this.carrier = incoming;
     this.held = held;
     this.#outgoing = outgoing;
-    this.respond = respond;
     const { end, whole } = this;
     this.#deadlines = options.deadlines;
     outgoing.on('close', () => {

@@ -5,13 +5,13 @@ import { buffer } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { allHeaders, firstHeader, type RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { statusResponse } from '../../apimachinery/status.ts';
-import { judgeDeclinedUpgrade } from '../../proxy/forward.ts';
+import type { AdmittedRequest, Router, Send } from '../../proxy/admitted-request.ts';
 import { handleRequest } from '../../proxy/handle-request.ts';
+import { judgeDeclinedUpgrade } from '../../proxy/judge-response.ts';
 import { TransportError } from '../../request/destination.ts';
 import { cleanResponseHeaders, withAuditId, withAuditIdForClient } from '../../request/headers.ts';
 import type { ConnectionInfo, InboundRequest, RequestRecord } from '../../request/inbound.ts';
 import { refuseOwnPath } from '../../request/own-path-target.ts';
-import type { AdmittedRequest, Router } from '../../proxy/admitted-request.ts';
 import {
   type OutboundRequest,
   type Outcome,
@@ -195,7 +195,7 @@ export class UpgradeInbound implements InboundRequest, Expiring {
 }
 
 export interface UpgradeOptions extends NodeInboundOptions {
-  readonly router: Router;
+  readonly router: Pick<Router, 'accept' | 'identify' | 'decide' | 'deliver'>;
   readonly dialer: TlsDialer;
   /** Milliseconds until a destination's response to the upgrade; open tunnels have no limit. Default 60,000. */
   readonly headTimeout?: number;
@@ -255,27 +255,26 @@ async function upgrade(
   takeAbsoluteForm(incoming);
   const inbound = new UpgradeInbound(incoming, client, options);
   const token = protocolOf(incoming.rawHeaders);
+  const dial: Send = async (outbound, request) => {
+    const response = await dialUpgrade(dialer, outbound, { token, headTimeout, signal: inbound.signal });
+    const { head, switched } = response;
+    if (switched === undefined) {
+      return afterDeclined(client, head, { request, outbound, inbound, openStreams });
+    }
+    // Not before: another server may have to be asked.
+    forgetHead(incoming);
+    memory?.headForgotten();
+    memory?.tunnelOpened(switched.socket);
+    return openTunnel(client, firstBytes, head, switched, inbound, openStreams);
+  };
   const serve = (request: AdmittedRequest): Outcome | Promise<Outcome> => {
     const refusal = refuseOwnPath(inbound.target, request.requestInfo.path, true);
-    if (refusal !== undefined) return ownResponse(refusal);
-    return router.deliver(request, async (outbound) => {
-      const response = await dialUpgrade(dialer, outbound, { token, headTimeout, signal: inbound.signal });
-      const { head, switched } = response;
-      if (switched === undefined) {
-        return afterDeclined(client, head, { request, outbound, inbound, openStreams });
-      }
-      // Not before: another server may have to be asked.
-      forgetHead(incoming);
-      memory?.headForgotten();
-      memory?.tunnelOpened(switched.socket);
-      return openTunnel(client, firstBytes, head, switched, inbound, openStreams);
-    });
+    return refusal === undefined ? router.deliver(request, dial) : ownResponse(refusal);
   };
-  await handleRequest(inbound, router, logger, serve, async (outcome) => {
-    if (outcome.kind === 'response' && inbound.takeResponse()) {
-      await writeLastResponse(client, outcome.response);
-    }
-  });
+  const outcome = await handleRequest(inbound, router, serve, logger);
+  if (outcome.kind === 'response' && inbound.takeResponse()) {
+    await writeLastResponse(client, outcome.response);
+  }
 }
 
 function openTunnel(

@@ -27,8 +27,8 @@ import {
   signingKeyOf,
 } from '../../../src/index.ts';
 import { NodeTransport, type ServeConfig } from '../../../src/node/index.ts';
-import { resolveOptions } from '../../../src/proxy/options.ts';
 import { createRouter } from '../../../src/proxy/handle-request.ts';
+import { resolveOptions } from '../../../src/proxy/options.ts';
 import { silentLogger } from '../../../src/runtime/logger.ts';
 import { type ServerDescription, syncOnce } from '../../../src/sync/node/index.ts';
 export interface Surroundings {

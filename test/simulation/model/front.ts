@@ -8,7 +8,6 @@ import type {
   RouterServer,
   RouterServerOptions,
 } from '../../../src/node/serving/server.ts';
-import { sentElsewhere } from '../../../src/request/transport.ts';
 import type { Machine } from '../virtual/virtual-time.ts';
 import type { ArrivedRequest, Listener, Reply } from './network.ts';
 import type { World } from './world.ts';
@@ -110,14 +109,10 @@ class SimulatedInbound extends NodeInboundRequest {
     },
   };
 
-  /** A response that the router has made itself. */
-  respond(response: Response): void {
-    void this.write(response);
-  }
-
+  /** Writes a response that the router has made itself; one that a sink has begun is left alone. */
   async write(response: Response): Promise<void> {
     const text = await response.text();
-    if (this.isClosed) return;
+    if (this.#state !== 'waiting') return;
     this.#state = 'responding';
     const lines: string[] = [];
     for (const [name, value] of response.headers) if (name !== 'content-length') lines.push(name, value);
@@ -197,8 +192,7 @@ export class Front implements Listener {
       ...(body === undefined ? {} : { body }),
     });
     void (async () => {
-      const response = await options.fetch(whole, { inbound });
-      if (response !== sentElsewhere) await inbound.write(response);
+      await inbound.write(await options.fetch(whole, { inbound }));
     })();
   }
 }
