@@ -32,6 +32,19 @@ describe('responses of the app', () => {
     assert.equal((await askHttp2(http2Client(context, rejecting.port))).status, 500);
   });
 
+  test('a response that cannot be written ends its exchange, over HTTP/1.1 and HTTP/2, and not the process', async (context) => {
+    const taken = () => {
+      const response = new Response('read by somebody else');
+      response.body?.getReader();
+      return response;
+    };
+    const { port } = await start(context, taken);
+    await assert.rejects(askHttp1(port));
+    const session = http2Client(context, port);
+    await assert.rejects(askHttp2(session));
+    await assert.rejects(askHttp1(port), 'it still responds');
+  });
+
   test('an early 503 reaches a client in the middle of a large upload, and the connection lives on', async (context) => {
     const { port } = await start(context, (_request, { inbound }) =>
       inbound.method === 'POST' ? statusResponse('ServiceUnavailable', 'not now') : new Response('next'),
