@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { fieldBlock } from '../../packages/http2/test/hpack.ts';
 import { createRouterServer } from '../../src/node/serving/server.ts';
 import { eventually } from '../support/eventually.ts';
 import { ask } from '../support/security/ask.ts';
 import { servingPair } from '../support/security/certificates.ts';
-import { fieldBlock } from '../support/security/hpack.ts';
 import { heldMemory, inMegabytes } from '../support/security/memory.ts';
 import { rawHttp1, sendAndReadToEnd } from '../support/security/raw-http1.ts';
 import { frame, frameFlag, frameType, rawHttp2 } from '../support/security/raw-http2.ts';

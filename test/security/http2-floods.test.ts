@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
+import { fieldBlock, indexed, indexedLiteral } from '../../packages/http2/test/hpack.ts';
 import { protocols } from '../support/api-server-double.ts';
 import { eventually } from '../support/eventually.ts';
 import { ask } from '../support/security/ask.ts';
-import { fieldBlock, indexed, indexedLiteral } from '../support/security/hpack.ts';
 import { heldMemory, inMegabytes } from '../support/security/memory.ts';
 import { frame, frameFlag, frameType, type RawHttp2, rawHttp2 } from '../support/security/raw-http2.ts';
 import {

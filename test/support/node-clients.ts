@@ -2,14 +2,7 @@ import type { ClientHttp2Session } from 'node:http2';
 import type { TestContext } from 'node:test';
 import type { TLSSocket } from 'node:tls';
 import { type Protocol, servingAuthority } from './node-exchange.ts';
-import {
-  exchangeHttp1,
-  exchangeHttp2,
-  openHttp2,
-  openSocket,
-  type WireAnswer,
-  type WireRequest,
-} from './tls-client.ts';
+import { exchangeHttp1, openHttp2, openSocket, type WireAnswer, type WireRequest } from './tls-client.ts';
 
 export type { WireAnswer };
 
@@ -21,9 +14,7 @@ export const askHttp1 = (port: number, request: WireRequest = {}): Promise<WireA
 export const http2Client = (context: TestContext, port: number): ClientHttp2Session =>
   openHttp2(context, { port, ca: servingAuthority.certificate });
 
-/** Asks the router over HTTP/2. */
-export const askHttp2 = (session: ClientHttp2Session, request: WireRequest = {}): Promise<WireAnswer> =>
-  exchangeHttp2(session, request);
+export { askHttp2 } from '../../packages/http2/test/node-client.ts';
 
 /** A TLS connection to the router on which the test writes HTTP by hand. */
 export const rawClient = (

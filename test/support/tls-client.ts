@@ -5,8 +5,11 @@ import { request as httpsRequest } from 'node:https';
 import type { Readable } from 'node:stream';
 import type { TestContext } from 'node:test';
 import { connect, type TLSSocket } from 'node:tls';
-import { allHeaders, type RawHeaders } from '../../src/apimachinery/raw-headers.ts';
+import { askHttp2, type WireAnswer, type WireRequest } from '../../packages/http2/test/node-client.ts';
+import { allHeaders } from '../../src/apimachinery/raw-headers.ts';
 import type { CertificatePair } from './certificates.ts';
+
+export type { WireAnswer, WireRequest };
 
 interface TlsClientOptions {
   /** Default `127.0.0.1`. */
@@ -35,22 +38,6 @@ function tls({ host = '127.0.0.1', port, ca, pair }: TlsClientOptions) {
   };
 }
 
-export interface WireRequest {
-  readonly method?: string;
-  readonly path?: string;
-  /** name, value, name, value. */
-  readonly headers?: RawHeaders;
-  readonly body?: string | Buffer;
-}
-
-/** An answer as it stood on the wire. */
-export interface WireAnswer {
-  readonly status: number;
-  readonly statusMessage: string;
-  readonly headers: RawHeaders;
-  readonly body: Buffer;
-}
-
 /** Asks over HTTP/1.1, on a connection of its own. */
 export async function exchangeHttp1(
   options: TlsClientOptions,
@@ -77,30 +64,6 @@ export async function exchangeHttp1(
     status: incoming.statusCode ?? 0,
     statusMessage: incoming.statusMessage ?? '',
     headers: incoming.rawHeaders,
-    body: Buffer.concat(chunks),
-  };
-}
-
-/** Asks over HTTP/2, on a connection that is there. */
-export async function exchangeHttp2(
-  session: ClientHttp2Session,
-  { method = 'GET', path = '/', headers = [], body }: WireRequest,
-): Promise<WireAnswer> {
-  const stream = session.request([':method', method, ':path', path, ...headers], {
-    endStream: body === undefined,
-  });
-  if (body !== undefined) stream.end(body);
-  const head = Promise.withResolvers<readonly string[]>();
-  stream.once('response', (_headers, _flags, rawHeaders) => head.resolve(rawHeaders));
-  stream.once('error', head.reject);
-  stream.once('close', () => head.reject(new Error(`closed with code ${stream.rstCode}`)));
-  const lines = await head.promise;
-  const chunks = await stream.toArray();
-  const pseudo = lines.indexOf(':status');
-  return {
-    status: Number(lines[pseudo + 1]),
-    statusMessage: '',
-    headers: lines.filter((_, index) => index - (index % 2) !== pseudo),
     body: Buffer.concat(chunks),
   };
 }
@@ -171,6 +134,6 @@ export async function askOverHttp2(
   target: string,
   request: Omit<WireRequest, 'path'> = {},
 ): Promise<Answer> {
-  const { status, body } = await exchangeHttp2(session, { ...request, path: target });
+  const { status, body } = await askHttp2(session, { ...request, path: target });
   return { status, text: body.toString() };
 }

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { PassThrough } from 'node:stream';
 import { describe, test } from 'node:test';
-import { eventually } from '../../../test/support/eventually.ts';
-import { openSessionWithPeer, openSessionWithRequest } from '../../../test/support/http2-client-session.ts';
-import { dataFrame, headFrame, okFrames, settingsFrame } from '../../../test/support/raw-http2-peer.ts';
-import { frame, frameFlag, frameType, uint32 } from '../../../test/support/security/raw-http2.ts';
 import { Http2Error } from '../frames/frame.ts';
+import { openSessionWithPeer, openSessionWithRequest } from '../test/client-session.ts';
+import { eventually } from '../test/eventually.ts';
+import { frame, frameFlag, frameType, uint32 } from '../test/raw-http2.ts';
+import { dataFrame, headFrame, okFrames, settingsFrame } from '../test/raw-http2-peer.ts';
 
 const { none, endStream } = frameFlag;
 const ok = [':status', '200'];

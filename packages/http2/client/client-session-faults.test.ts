@@ -1,20 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { eventually } from '../../../test/support/eventually.ts';
-import {
-  openSession,
-  openSessionWithPeer,
-  openSessionWithRequest,
-} from '../../../test/support/http2-client-session.ts';
+import { openSession, openSessionWithPeer, openSessionWithRequest } from '../test/client-session.ts';
+import { eventually } from '../test/eventually.ts';
+import { fieldBlock, indexed } from '../test/hpack.ts';
+import { frame, frameFlag, frameType, uint32 } from '../test/raw-http2.ts';
 import {
   dataFrame,
   headFrame,
   okFrames,
   settingsFrame,
   startRawHttp2Server,
-} from '../../../test/support/raw-http2-peer.ts';
-import { fieldBlock, indexed } from '../../../test/support/security/hpack.ts';
-import { frame, frameFlag, frameType, uint32 } from '../../../test/support/security/raw-http2.ts';
+} from '../test/raw-http2-peer.ts';
 
 const { none, ack, endHeaders, endStream, padded } = frameFlag;
 const protocolError = 0x1;

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
-import { eventually } from '../../../test/support/eventually.ts';
-import { openSessionWithPeer, openSessionWithRequest } from '../../../test/support/http2-client-session.ts';
-import { dataFrame, headFrame, okFrames } from '../../../test/support/raw-http2-peer.ts';
-import { frame, frameFlag, frameType, uint32 } from '../../../test/support/security/raw-http2.ts';
+import { openSessionWithPeer, openSessionWithRequest } from '../test/client-session.ts';
+import { eventually } from '../test/eventually.ts';
+import { frame, frameFlag, frameType, uint32 } from '../test/raw-http2.ts';
+import { dataFrame, headFrame, okFrames } from '../test/raw-http2-peer.ts';
 
 const { none, endStream, padded } = frameFlag;
 const flowControlError = 0x3;

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { eventually } from '../../../test/support/eventually.ts';
-import { openSessionWithPeer, openSessionWithRequest } from '../../../test/support/http2-client-session.ts';
-import { dataFrame, headFrame, okFrames } from '../../../test/support/raw-http2-peer.ts';
-import { fieldBlock, indexed, indexedLiteral } from '../../../test/support/security/hpack.ts';
-import { frame, frameFlag, frameType } from '../../../test/support/security/raw-http2.ts';
 import { HeaderDecoder } from '../hpack/header-decoder.ts';
+import { openSessionWithPeer, openSessionWithRequest } from '../test/client-session.ts';
+import { eventually } from '../test/eventually.ts';
+import { fieldBlock, indexed, indexedLiteral } from '../test/hpack.ts';
+import { frame, frameFlag, frameType } from '../test/raw-http2.ts';
+import { dataFrame, headFrame, okFrames } from '../test/raw-http2-peer.ts';
 
 const { none, endHeaders, endStream, padded } = frameFlag;
 const protocolError = 0x1;

@@ -1,15 +1,10 @@
 import assert from 'node:assert/strict';
 import { PassThrough, Readable } from 'node:stream';
 import { describe, type TestContext, test } from 'node:test';
-import { eventually } from '../../../test/support/eventually.ts';
-import { openSessionWithPeer } from '../../../test/support/http2-client-session.ts';
-import {
-  headFrame,
-  okFrames,
-  type RawHttp2Peer,
-  settingsFrame,
-} from '../../../test/support/raw-http2-peer.ts';
-import { type Frame, frame, frameFlag, frameType, uint32 } from '../../../test/support/security/raw-http2.ts';
+import { openSessionWithPeer } from '../test/client-session.ts';
+import { eventually } from '../test/eventually.ts';
+import { type Frame, frame, frameFlag, frameType, uint32 } from '../test/raw-http2.ts';
+import { headFrame, okFrames, type RawHttp2Peer, settingsFrame } from '../test/raw-http2-peer.ts';
 
 const { none, endStream } = frameFlag;
 const initialWindow = 65_535;

@@ -1,23 +1,12 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';
-import type { TLSSocket } from 'node:tls';
-import { TlsDialer } from '../../../src/node/destinations/tls-dialer.ts';
-import { credentials, type Peer, startRawPeer } from '../../../test/support/node-exchange.ts';
+import { connect, createServer } from 'node:tls';
+import { serving, trusting } from '../test/certificate.ts';
+import { listenOnLoopback } from '../test/listen-on-loopback.ts';
 import { ConnectionInbox } from './client-session.ts';
 
 const mebibyte = 1024 * 1024;
-
-async function dial({ destination }: Peer): Promise<{ socket: TLSSocket; inbox: ConnectionInbox }> {
-  const inbox = new ConnectionInbox();
-  const socket = await new TlsDialer({ credentials }).dial({
-    destination,
-    presentFrontProxyCertificate: true,
-    protocols: ['h2', 'http/1.1'],
-    onread: inbox.onread,
-  });
-  return { socket, inbox };
-}
 
 /** Bytes in which no two places look alike. */
 function patternOf(length: number): Buffer {
@@ -27,8 +16,12 @@ function patternOf(length: number): Buffer {
 }
 
 test('bytes go to whoever takes them, in order, and are overwritten afterwards', async (context) => {
-  const peer = await startRawPeer(context, (socket) => socket.end(patternOf(mebibyte)));
-  const { socket, inbox } = await dial(peer);
+  const server = createServer(serving, (socket) => socket.end(patternOf(mebibyte)));
+  const { port, stop } = await listenOnLoopback(server);
+  context.after(stop);
+  const inbox = new ConnectionInbox();
+  // Node's types leave it out of the options of node:tls.
+  const socket = connect({ port, ...trusting, ...{ onread: inbox.onread } });
   const pieces: Buffer[] = [];
   let lent: Buffer | undefined;
   inbox.take = (bytes) => {

@@ -7,32 +7,33 @@ import { describe, type TestContext, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { connect, type TLSSocket } from 'node:tls';
 import { type Dispatcher, errors, FormData, fetch, interceptors, Pool, request } from 'undici';
-import { eventually } from '../../../test/support/eventually.ts';
-import { listenOnLoopback } from '../../../test/support/listen-on-loopback.ts';
-import {
-  type Peer,
-  type PeerIncoming,
-  type PeerOutgoing,
-  peerName,
-  peerPair,
-  servingAuthority,
-  startPeer,
-} from '../../../test/support/node-exchange.ts';
-import { startRawHttp2Server } from '../../../test/support/raw-http2-peer.ts';
+import { serving, trusting } from '../test/certificate.ts';
+import { eventually } from '../test/eventually.ts';
+import { listenOnLoopback } from '../test/listen-on-loopback.ts';
+import { type PeerIncoming, type PeerOutgoing, startPeer } from '../test/peer.ts';
+import { startRawHttp2Server } from '../test/raw-http2-peer.ts';
 import { RequestHeadTooLargeError } from './client-session.ts';
 import { Http2Pool, type Http2PoolOptions } from './http2-pool.ts';
 
 function connectTo(port: number): Http2PoolOptions['connect'] {
   return async (onread) => {
-    const options = { port, host: '127.0.0.1', servername: peerName, ca: servingAuthority.certificate };
-    const socket: TLSSocket = connect({ ...options, ALPNProtocols: ['h2', 'http/1.1'], ...{ onread } });
+    const socket: TLSSocket = connect({
+      port,
+      ...trusting,
+      ALPNProtocols: ['h2', 'http/1.1'],
+      ...{ onread },
+    });
     await once(socket, 'secureConnect');
     return socket;
   };
 }
 
 /** A pool to a server; destroyed at the end of the test. */
-function poolTo(context: TestContext, { port }: Pick<Peer, 'port'>, options: Partial<Http2PoolOptions> = {}) {
+function poolTo(
+  context: TestContext,
+  { port }: { readonly port: number },
+  options: Partial<Http2PoolOptions> = {},
+) {
   const pool = new Http2Pool(`https://127.0.0.1:${port}`, { connect: connectTo(port), ...options });
   context.after(() => pool.destroy());
   return pool;
@@ -280,7 +281,7 @@ describe('a server that agrees on HTTP/1.1 only', () => {
       outgoing.end(await text(incoming));
     });
     const origin = `https://127.0.0.1:${peer.port}`;
-    const tls = { servername: peerName, ca: servingAuthority.certificate };
+    const tls = { servername: trusting.servername, ca: trusting.ca };
     const dispatcher = poolTo(context, peer, {
       http1: () => new Pool(origin, { allowH2: false, connect: tls }),
     });
@@ -300,8 +301,7 @@ describe('a server that agrees on HTTP/1.1 only', () => {
 
   test('sees the whole handshake of the connection that shows it', async (context) => {
     const told: string[] = [];
-    const { chain, privateKey } = peerPair;
-    const server = createServer({ cert: chain, key: privateKey, ALPNProtocols: ['http/1.1'] });
+    const server = createServer({ ...serving, ALPNProtocols: ['http/1.1'] });
     server.on('secureConnection', () => told.push('connected'));
     server.on('tlsClientError', ({ message }) => told.push(message));
     const { port, stop } = await listenOnLoopback(server, 0);

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { fieldBlock, indexed, indexedLiteral } from '../../../test/support/security/hpack.ts';
-import { frame, frameFlag, frameType } from '../../../test/support/security/raw-http2.ts';
+import { fieldBlock, indexed, indexedLiteral } from '../test/hpack.ts';
+import { frame, frameFlag, frameType } from '../test/raw-http2.ts';
 import { Http2Error } from './frame.ts';
 import { type FrameHandler, FrameReader, HeaderAssembly, ReceivedData } from './frame-reader.ts';
 

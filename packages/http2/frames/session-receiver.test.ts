@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import fc from 'fast-check';
-import { frameFlag, frameType } from '../../../test/support/security/raw-http2.ts';
 import { serverFrameRules } from '../client/client-session.ts';
+import { frameFlag, frameType } from '../test/raw-http2.ts';
 import { Http2Error } from './frame.ts';
 import { FrameOutput } from './frame-output.ts';
 import { type ReceivingStream, SessionReceiver, StreamTable } from './session-receiver.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { fieldBlock, indexed, indexedLiteral } from '../../../test/support/security/hpack.ts';
-import { bytesOfBits, encodeHuffman, huffmanCodes } from '../../../test/support/security/huffman.ts';
+import { fieldBlock, indexed, indexedLiteral } from '../test/hpack.ts';
+import { bytesOfBits, encodeHuffman, huffmanCodes } from '../test/huffman.ts';
 import {
   DynamicTable,
   decodeHuffman,

@@ -1,18 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
-import { eventually } from '../../../test/support/eventually.ts';
-import { requestLines, startWithFrames } from '../../../test/support/raw-http2-client.ts';
-import { settingsFrame } from '../../../test/support/raw-http2-peer.ts';
-import { fieldBlock } from '../../../test/support/security/hpack.ts';
-import {
-  frame,
-  frameFlag,
-  frameType,
-  type RawHttp2,
-  uint32,
-} from '../../../test/support/security/raw-http2.ts';
 import { type FrameKind, type FrameTarget, frameKinds, frameTargets, smallData } from '../frames/frame.ts';
 import { LeakyBucket } from '../frames/leaky-bucket.ts';
+import { eventually } from '../test/eventually.ts';
+import { fieldBlock } from '../test/hpack.ts';
+import { frame, frameFlag, frameType, type RawHttp2, uint32 } from '../test/raw-http2.ts';
+import { requestLines, startWithFrames } from '../test/raw-http2-client.ts';
+import { settingsFrame } from '../test/raw-http2-peer.ts';
 import {
   AddressResets,
   addressTolerance,
@@ -126,7 +120,7 @@ async function clientWith(
   context: TestContext,
   state: FrameTarget,
 ): Promise<{ client: RawHttp2; stream: number }> {
-  const { client, server } = await startWithFrames(context, (request) =>
+  const { client, http2 } = await startWithFrames(context, (request) =>
     new URL(request.url).pathname === '/never' ? new Promise(() => {}) : new Response('fine'),
   );
   client.write(download(1, '/never'));
@@ -151,7 +145,7 @@ async function clientWith(
       await eventually(() => client.hasEnded(subject));
       break;
     case 'after our GOAWAY':
-      server.drain();
+      http2.close();
       assert.equal(await client.goAwayCode(), noError);
       return { client, stream: subject };
   }

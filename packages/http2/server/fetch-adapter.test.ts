@@ -4,9 +4,9 @@ import { type ClientHttp2Stream, constants, type OutgoingHttpHeaders } from 'nod
 import { describe, test } from 'node:test';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { Hono } from 'hono';
-import { eventually } from '../../../test/support/eventually.ts';
-import { settled, startAdapter } from '../../../test/support/http2-adapter.ts';
-import { askHttp2, http2Client } from '../../../test/support/node-clients.ts';
+import { settled, startAdapter } from '../test/adapter.ts';
+import { eventually } from '../test/eventually.ts';
+import { askHttp2, http2Client } from '../test/node-client.ts';
 import type { Http2Bindings } from './fetch-adapter.ts';
 
 test('the fetch handler gets a request whose parts are there when they are asked for', async (context) => {

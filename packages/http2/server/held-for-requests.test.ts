@@ -1,20 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
-import { eventually } from '../../../test/support/eventually.ts';
-import { startAdapter } from '../../../test/support/http2-adapter.ts';
-import { connectWithFrames, preface, requestLines } from '../../../test/support/raw-http2-client.ts';
-import { settingsFrame } from '../../../test/support/raw-http2-peer.ts';
-import { fieldBlock } from '../../../test/support/security/hpack.ts';
-import {
-  frame,
-  frameFlag,
-  frameType,
-  type RawHttp2,
-  uint32,
-} from '../../../test/support/security/raw-http2.ts';
 import { headMemory } from '../fields/header-fields.ts';
 import { errorCode } from '../frames/frame.ts';
 import { MemoryBudget } from '../sockets/held-bytes.ts';
+import { startAdapter } from '../test/adapter.ts';
+import { eventually } from '../test/eventually.ts';
+import { fieldBlock } from '../test/hpack.ts';
+import { frame, frameFlag, frameType, type RawHttp2, uint32 } from '../test/raw-http2.ts';
+import { connectWithFrames, preface, requestLines } from '../test/raw-http2-client.ts';
+import { settingsFrame } from '../test/raw-http2-peer.ts';
 import type { IncomingStream } from './server-stream.ts';
 
 /** The initial flow-control window of a response: none of its content is taken. */

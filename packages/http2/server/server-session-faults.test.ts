@@ -1,15 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { eventually } from '../../../test/support/eventually.ts';
-import {
-  connectWithFrames,
-  preface,
-  requestLines,
-  startWithFrames,
-} from '../../../test/support/raw-http2-client.ts';
-import { settingsFrame } from '../../../test/support/raw-http2-peer.ts';
-import { fieldBlock } from '../../../test/support/security/hpack.ts';
-import { frame, frameFlag, frameType, uint32 } from '../../../test/support/security/raw-http2.ts';
+import { eventually } from '../test/eventually.ts';
+import { fieldBlock } from '../test/hpack.ts';
+import { frame, frameFlag, frameType, uint32 } from '../test/raw-http2.ts';
+import { connectWithFrames, preface, requestLines, startWithFrames } from '../test/raw-http2-client.ts';
+import { settingsFrame } from '../test/raw-http2-peer.ts';
 
 const { none, endStream, endHeaders, padded } = frameFlag;
 const protocolError = 0x1;

@@ -1,16 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
-import type { NodeBindings } from '../../../src/node/exchange/node-inbound.ts';
-import { eventually } from '../../../test/support/eventually.ts';
-import { preface, requestLines, startWithFrames } from '../../../test/support/raw-http2-client.ts';
-import { settingsFrame } from '../../../test/support/raw-http2-peer.ts';
-import {
-  frame,
-  frameFlag,
-  frameType,
-  type RawHttp2,
-  uint32,
-} from '../../../test/support/security/raw-http2.ts';
+import { eventually } from '../test/eventually.ts';
+import { frame, frameFlag, frameType, type RawHttp2, uint32 } from '../test/raw-http2.ts';
+import { preface, requestLines, startWithFrames } from '../test/raw-http2-client.ts';
+import { settingsFrame } from '../test/raw-http2-peer.ts';
+import type { Http2Bindings } from './fetch-adapter.ts';
 
 const { none, endStream, padded } = frameFlag;
 const initialWindow = 65_535;
@@ -215,9 +209,9 @@ describe('an upload is granted as its reader reads', () => {
 
   test('an upload that breaks off does not pass for whole', async (context) => {
     const outcome = Promise.withResolvers<string>();
-    const fetch = async (_request: Request, { inbound }: NodeBindings): Promise<Response> => {
+    const fetch = async (request: Request): Promise<Response> => {
       try {
-        outcome.resolve(await new Response(inbound.body()).text());
+        outcome.resolve(await request.text());
       } catch (error) {
         outcome.resolve(`failed: ${error instanceof Error ? error.message : ''}`);
       }
@@ -239,11 +233,11 @@ for (const [name, content] of [
   test(`a late reader of an upload of which ${name} came before it broke off gets an error`, async (context) => {
     const isOver = Promise.withResolvers<void>();
     const outcome = Promise.withResolvers<string>();
-    const fetch = async (_request: Request, { inbound }: NodeBindings): Promise<Response> => {
-      inbound.onFinished(isOver.resolve);
+    const fetch = async (request: Request, { incoming }: Http2Bindings): Promise<Response> => {
+      incoming.follow({ onClosed: isOver.resolve });
       await isOver.promise;
       await new Promise((resolve) => setTimeout(resolve, 5));
-      await new Response(inbound.body()).text().then(outcome.resolve, () => outcome.resolve('it failed'));
+      await request.text().then(outcome.resolve, () => outcome.resolve('it failed'));
       return new Response();
     };
     const { client } = await startWithFrames(context, fetch);

@@ -3,23 +3,17 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { describe, test } from 'node:test';
 import { createServer } from 'node:tls';
-import type { NodeInboundRequest } from '../../../src/node/exchange/node-inbound.ts';
-import { eventually } from '../../../test/support/eventually.ts';
-import { rawClient } from '../../../test/support/node-clients.ts';
-import { everyoneVerified, servingTls } from '../../../test/support/node-server.ts';
-import {
-  connectWithFrames,
-  preface,
-  requestLines,
-  startWithFrames,
-} from '../../../test/support/raw-http2-client.ts';
-import { settingsFrame } from '../../../test/support/raw-http2-peer.ts';
-import { recordingLogger } from '../../../test/support/recording-logger.ts';
-import { fieldBlock } from '../../../test/support/security/hpack.ts';
-import { frame, frameFlag, frameType, RawHttp2, uint32 } from '../../../test/support/security/raw-http2.ts';
 import { MemoryBudget } from '../sockets/held-bytes.ts';
+import { serving } from '../test/certificate.ts';
+import { eventually } from '../test/eventually.ts';
+import { fieldBlock } from '../test/hpack.ts';
+import { rawClient } from '../test/node-client.ts';
+import { frame, frameFlag, frameType, RawHttp2, uint32 } from '../test/raw-http2.ts';
+import { connectWithFrames, preface, requestLines, startWithFrames } from '../test/raw-http2-client.ts';
+import { settingsFrame } from '../test/raw-http2-peer.ts';
 import { AddressResets } from './client-budgets.ts';
 import { defaultHttp2ServerLimits, ServerSession } from './server-session.ts';
+import type { IncomingStream } from './server-stream.ts';
 
 const { none, endStream, endHeaders, padded, priority } = frameFlag;
 const enhanceYourCalm = 0xb;
@@ -47,7 +41,7 @@ function headFrames(stream: number, lines: readonly string[] | Buffer, { isWhole
 /** Enough memory for heads of 1 MiB, of which one may take a sixteenth. */
 const roomy = () => ({ memory: new MemoryBudget(2 ** 26) });
 
-const verified = { clientCertificateOf: everyoneVerified };
+const verified = { identityOf: () => 'alice' };
 
 /** What is left of an integer of HPACK behind a full prefix (RFC 7541 section 5.1). */
 function integerRest(left: number): readonly number[] {
@@ -68,9 +62,7 @@ describe('a head that is too large', () => {
   test('gets 431, and its connection stays open', async (context) => {
     const { client } = await startWithFrames(context, fine, { server: verified });
     client.write(headFrames(1, tooManyLines()));
-    const { status, body } = await client.outcome(1);
-    assert.equal(status, 431);
-    assert.match(body, /"reason":"RequestHeaderFieldsTooLarge"/);
+    assert.equal((await client.outcome(1)).status, 431);
     client.request(3, requestLines());
     assert.equal((await client.outcome(3)).status, 200);
   });
@@ -160,9 +152,8 @@ describe('a head that does not end', () => {
 test('attack: unfinished heads on many connections: the oldest is closed', async (context) => {
   // Clients without a certificate have half of it, and seven eighths of that for what can be given up.
   const reliefs: string[] = [];
-  const { logger, lines } = recordingLogger();
   const onRelief = (relief: string) => reliefs.push(relief);
-  const server = { memory: new MemoryBudget(300_000), onRelief, logger };
+  const server = { memory: new MemoryBudget(300_000), onRelief };
   const { client, port } = await startWithFrames(context, fine, { server });
   const unfinished = headFrames(1, [...requestLines(), 'x-large', 'a'.repeat(45_000)], { isWhole: false });
   const begins = async (each: RawHttp2): Promise<RawHttp2> => {
@@ -184,11 +175,6 @@ test('attack: unfinished heads on many connections: the oldest is closed', async
   third.request(3, requestLines());
   assert.equal((await third.outcome(3)).status, 200);
   assert.deepEqual(reliefs, ['ended', 'refused']);
-  assert.deepEqual(
-    lines.map(({ level, message }) => [level, message.slice(0, 23)]),
-    [['warn', 'Too much memory is held']],
-    'once in a while',
-  );
 });
 
 test('a listener that throws at the end of its stream does not disturb other streams or the server', async (context) => {
@@ -197,7 +183,7 @@ test('a listener that throws at the end of its stream does not disturb other str
   const failures: unknown[] = [];
   const ended = Promise.withResolvers<void>();
   const issue = new Error('an error of ours');
-  const server = createServer({ ...servingTls, ALPNProtocols: ['h2'] }, (socket) => {
+  const server = createServer({ ...serving, ALPNProtocols: ['h2'] }, (socket) => {
     socket.once('close', () => ended.resolve());
     new ServerSession(socket, {
       limits: defaultHttp2ServerLimits,
@@ -220,7 +206,7 @@ test('a listener that throws at the end of its stream does not disturb other str
   });
   context.after(() => server.close());
   await once(server.listen(0, '127.0.0.1'), 'listening');
-  const socket = await rawClient(context, (server.address() as AddressInfo).port, 'h2');
+  const socket = await rawClient(context, (server.address() as AddressInfo).port);
   const client = new RawHttp2(socket);
   client.write(preface);
   client.write(settingsFrame());
@@ -269,14 +255,14 @@ test('attack: of responses that the client does not take the oldest is reset, an
 });
 
 test('of the head of a request only what is still needed is kept once its response has begun', async (context) => {
-  let inbound: NodeInboundRequest | undefined;
+  let incoming: IncomingStream | undefined;
   const { client } = await startWithFrames(context, (_request, bindings) => {
-    inbound = bindings.inbound;
+    incoming = bindings.incoming;
     return new Response('begun');
   });
   client.request(1, [...requestLines('/'), 'x-large', 'a'.repeat(10_000), 'user-agent', 'kubectl']);
   await client.outcome(1);
-  assert.deepEqual(inbound?.headers, ['user-agent', 'kubectl']);
+  assert.deepEqual(incoming?.head.headers, ['user-agent', 'kubectl']);
 });
 
 /** Never responds. */

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { setImmediate as turn } from 'node:timers/promises';
 import fc from 'fast-check';
-import { preface } from '../../support/raw-http2-client.ts';
-import { fieldBlock } from '../../support/security/hpack.ts';
+import { fieldBlock } from '../../../packages/http2/test/hpack.ts';
+import { preface } from '../../../packages/http2/test/raw-http2-client.ts';
 import { frame, frameFlag, frameType } from '../../support/security/raw-http2.ts';
 import { fuzz } from '../fuzz-target.ts';
 import { type Expected, methods, wovenAnswers } from '../http2/answers.ts';

@@ -4,7 +4,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { TLSSocket } from 'node:tls';
 import fc from 'fast-check';
 import { Http2Pool, type RequestBody } from '../../../packages/http2/client/http2-pool.ts';
-import { fieldBlock } from '../../support/security/hpack.ts';
+import { fieldBlock } from '../../../packages/http2/test/hpack.ts';
 import { type Frame, frame, frameFlag, frameType, uint32 } from '../../support/security/raw-http2.ts';
 import { fuzz } from '../fuzz-target.ts';
 import { ConnectionEnd } from '../http2/connection.ts';

@@ -1,11 +1,7 @@
 import { connect } from 'node:http2';
+import { askHttp2 } from '../../../packages/http2/test/node-client.ts';
 import type { Protocol } from '../api-server-double.ts';
-import {
-  exchangeHttp1,
-  exchangeHttp2,
-  type WireAnswer as WholeAnswer,
-  type WireRequest,
-} from '../tls-client.ts';
+import { exchangeHttp1, type WireAnswer as WholeAnswer, type WireRequest } from '../tls-client.ts';
 import { type Client, clientTls, routerAt } from './certificates.ts';
 import { assertNoSecretIn } from './secrets.ts';
 
@@ -45,7 +41,7 @@ async function overHttp2(port: number, client: Client, request: WireRequest): Pr
   // The stream of the request tells of it.
   session.on('error', () => {});
   try {
-    return await exchangeHttp2(session, request);
+    return await askHttp2(session, request);
   } finally {
     session.destroy();
   }

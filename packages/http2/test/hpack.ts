@@ -1,5 +1,5 @@
 /** HPACK (RFC 7541) as tests write it, beside the decoder and the encoder under test. */
-import { staticTable } from '../../../packages/http2/hpack/static-table.ts';
+import { staticTable } from '../hpack/static-table.ts';
 import { decodedHuffman, encodeHuffman } from './huffman.ts';
 
 /** A string literal (section 5.2). @param text a byte string */

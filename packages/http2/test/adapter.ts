@@ -3,12 +3,8 @@ import type { ClientHttp2Session } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
 import { createServer } from 'node:tls';
-import {
-  type Http2Server,
-  type Http2ServerOptions,
-  serveHttp2,
-} from '../../packages/http2/server/fetch-adapter.ts';
-import { routerPair } from './node-exchange.ts';
+import { type Http2Server, type Http2ServerOptions, serveHttp2 } from '../server/fetch-adapter.ts';
+import { serving } from './certificate.ts';
 
 /** A TLS server with nothing but the adapter behind it, on a free port; closed at the end of the test. */
 export async function startAdapter(
@@ -17,8 +13,7 @@ export async function startAdapter(
   options: Omit<Http2ServerOptions, 'fetch'> = {},
 ): Promise<{ port: number; http2: Http2Server }> {
   const http2 = serveHttp2({ fetch, ...options });
-  const tls = { cert: routerPair.chain, key: routerPair.privateKey, ALPNProtocols: ['h2'] };
-  const server = createServer(tls, (socket) => http2.take(socket));
+  const server = createServer({ ...serving, ALPNProtocols: ['h2'] }, (socket) => http2.take(socket));
   await once(server.listen(0, '127.0.0.1'), 'listening');
   context.after(() => {
     http2.destroy();

@@ -2,19 +2,11 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { TestContext } from 'node:test';
 import { connect } from 'node:tls';
-import {
-  ClientSession,
-  type ClientSessionOptions,
-  ConnectionInbox,
-} from '../../packages/http2/client/client-session.ts';
-import type {
-  ClientRequest,
-  ClientStream,
-  StreamListener,
-} from '../../packages/http2/client/client-stream.ts';
-import { Http2Error } from '../../packages/http2/frames/frame.ts';
+import { ClientSession, type ClientSessionOptions, ConnectionInbox } from '../client/client-session.ts';
+import type { ClientRequest, ClientStream, StreamListener } from '../client/client-stream.ts';
+import { Http2Error } from '../frames/frame.ts';
+import { trusting } from './certificate.ts';
 import { eventually } from './eventually.ts';
-import { peerName, servingAuthority } from './node-exchange.ts';
 import { type RawHttp2Peer, type RawHttp2ServerOptions, startRawHttp2Server } from './raw-http2-peer.ts';
 
 /** What becomes of one request. */
@@ -95,9 +87,7 @@ export async function openSession(
   const inbox = new ConnectionInbox();
   const socket = connect({
     port,
-    host: '127.0.0.1',
-    servername: peerName,
-    ca: servingAuthority.certificate,
+    ...trusting,
     ALPNProtocols: ['h2'],
     // Node's types leave it out of the options of node:tls.
     ...{ onread: inbox.onread },
