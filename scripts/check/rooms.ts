@@ -1,8 +1,8 @@
 /**
  * Holds the rooms of src to their order: what stands in one imports from its own and from those below it only, so there
  * is no circle of folders, nor one of modules, by their types either. A room is small enough to be looked over. A package
- * (packages/http2/README.md) imports nothing of what is around it, and shows what is around it one module, index.ts. Exits 1
- * and names every fault.
+ * (packages/http2/README.md) imports nothing of what is around it, and shows what is around it two modules, index.ts
+ * and shared.ts. Exits 1 and names every fault.
  */
 import { dirname } from 'node:path';
 import { importsOf, sourceFiles, surroundingFiles } from './imports.ts';
@@ -85,8 +85,8 @@ const rooms = [
 const surroundings = ['lab', 'test', 'examples', 'demo', 'scripts'];
 const maximumFiles = 25;
 const http2Package = 'packages/http2/';
-/** The one module of the package that others import. */
-const http2Face = 'packages/http2/index.ts';
+/** The modules of the package that others import. */
+const http2Faces: readonly string[] = ['packages/http2/index.ts', 'packages/http2/shared.ts'];
 /** What the package may import besides its own files. */
 const dependenciesOfHttp2 = /^(?:node:|undici$|@hono\/node-server\/)/;
 
@@ -103,8 +103,8 @@ for (const file of files) {
       if (!imported.startsWith(http2Package) && !dependenciesOfHttp2.test(imported)) {
         faults.push(`${file}: imports ${imported}: HTTP/2 knows nothing of what is around it`);
       }
-    } else if (imported.startsWith(http2Package) && imported !== http2Face) {
-      faults.push(`${file}: imports ${imported}: of HTTP/2 there is ${http2Face} alone`);
+    } else if (imported.startsWith(http2Package) && !http2Faces.includes(imported)) {
+      faults.push(`${file}: imports ${imported}: of HTTP/2 there are ${http2Faces.join(' and ')}`);
     }
     if (!isOurs(imported) || dirname(imported) === dirname(file)) continue;
     if (rooms.indexOf(dirname(imported)) < room) {

@@ -1,13 +1,6 @@
 import type { Dispatcher } from 'undici';
-import {
-  type ClientRequest,
-  type HeldBytes,
-  Http2Error,
-  RequestHeadTooLargeError,
-  type RequestListener,
-  type ResponseSource,
-  type ResponseWriter,
-} from '../../../packages/http2/index.ts';
+import { type ClientRequest, Http2Error, type RequestListener } from '../../../packages/http2/index.ts';
+import type { HeldBytes, ResponseSource, ResponseWriter } from '../../../packages/http2/shared.ts';
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { TransportError, type TransportErrorCode } from '../../request/destination.ts';
 import type { ByteCounter } from '../../request/inbound.ts';
@@ -287,7 +280,7 @@ export function toTransportError(
 }
 
 function transportErrorCode(code: string, error: unknown): TransportErrorCode {
-  if (error instanceof RequestHeadTooLargeError) return 'RequestHeaderFieldsTooLarge';
+  if (code === 'ERR_HTTP2_REQUEST_HEAD_TOO_LARGE') return 'RequestHeaderFieldsTooLarge';
   if (error instanceof Http2Error) return error.isInvalidResponse ? 'InvalidResponse' : 'ConnectionClosed';
   if (code.startsWith('ERR_SSL_') || code.startsWith('ERR_TLS_')) return 'TLSFailed';
   if (code === 'ETIMEDOUT' || /^UND_ERR_\w+_TIMEOUT$/.test(code)) return 'Timeout';

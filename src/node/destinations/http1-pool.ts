@@ -1,12 +1,12 @@
 import type { TLSSocket } from 'node:tls';
 import { Client, type Dispatcher, Pool } from 'undici';
+import type { RequestListener } from '../../../packages/http2/index.ts';
 import {
   DispatchedRequest,
   type HeldBytes,
   type ResponseSource,
   requestLines,
-  type StreamListener,
-} from '../../../packages/http2/index.ts';
+} from '../../../packages/http2/shared.ts';
 import { allHeaders, type RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { TransportError } from '../../request/destination.ts';
 import { connectionsWithin, usableMemory } from '../exchange/serving-limits.ts';
@@ -101,7 +101,7 @@ export function invalidResponse(reason: string): TransportError {
  */
 const heldByPaused = 128 * 1024;
 
-interface Http1Listener extends StreamListener {
+interface Http1Listener extends Omit<RequestListener, 'passOnTo'> {
   head(status: number, lines: string[], reason?: string): void;
 }
 

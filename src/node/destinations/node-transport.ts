@@ -1,7 +1,8 @@
 import type { OnReadOpts } from 'node:net';
 import { Readable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
-import { defaultHttp2ServerLimits, Http2Pool, type Http2PoolOptions } from '../../../packages/http2/index.ts';
+import { Http2Pool, type Http2PoolOptions } from '../../../packages/http2/index.ts';
+import { defaultHttp2ServerLimits } from '../../../packages/http2/shared.ts';
 import { type Destination, leadsTo, TransportError } from '../../request/destination.ts';
 import { type InboundRequest, isRead } from '../../request/inbound.ts';
 import type { OnResponseHead, OutboundRequest, SendResult, Transport } from '../../request/transport.ts';

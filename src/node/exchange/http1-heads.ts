@@ -1,6 +1,6 @@
 import { type IncomingMessage, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { linesForLogs } from '../../../packages/http2/index.ts';
+import { linesForLogs } from '../../../packages/http2/shared.ts';
 import { type RawHeaders, rawHeadersOf } from '../../apimachinery/raw-headers.ts';
 import { isUriHost } from '../../apimachinery/request-target.ts';
 

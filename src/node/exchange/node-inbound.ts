@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
-import type { Holding } from '../../../packages/http2/index.ts';
+import type { Holding } from '../../../packages/http2/shared.ts';
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { retryAfterSeconds, statusParts } from '../../apimachinery/status.ts';
 import { auditIdHeader, auditIdOf } from '../../request/headers.ts';

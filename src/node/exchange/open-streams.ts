@@ -1,4 +1,4 @@
-import type { HeldBytes, ResponseWriter } from '../../../packages/http2/index.ts';
+import type { HeldBytes, ResponseWriter } from '../../../packages/http2/shared.ts';
 import { firstHeader, type RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { type WatchEventBoundary, watchEventBoundary } from '../../apimachinery/watch-event-boundary.ts';
 import type { OutboundRequest } from '../../request/transport.ts';

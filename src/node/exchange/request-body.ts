@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import type { Holding, RequestBody } from '../../../packages/http2/index.ts';
+import type { Holding, RequestBody } from '../../../packages/http2/shared.ts';
 
 /**
  * A body up to this size is sent in one piece if it has arrived completely, as most objects have. It fits into one HTTP/2

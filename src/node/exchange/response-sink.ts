@@ -3,7 +3,7 @@ import {
   hasContent,
   mayHaveLength,
   type ResponseWriter,
-} from '../../../packages/http2/index.ts';
+} from '../../../packages/http2/shared.ts';
 import { firstHeader, headerLines, type RawHeaders } from '../../apimachinery/raw-headers.ts';
 
 /** Where a response goes: a stream of an HTTP/2 client is one itself. */

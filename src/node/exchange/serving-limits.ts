@@ -1,9 +1,6 @@
 import { totalmem } from 'node:os';
-import {
-  defaultHttp2ServerLimits,
-  type Http2ServerLimits,
-  MemoryBudget,
-} from '../../../packages/http2/index.ts';
+import { type Http2ServerLimits, MemoryBudget } from '../../../packages/http2/index.ts';
+import { defaultHttp2ServerLimits } from '../../../packages/http2/shared.ts';
 
 /** Part of the memory that may be held for others. Connections, the router itself and V8's heap need the rest. */
 const partForOthers = 8;

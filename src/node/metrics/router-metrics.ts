@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Relief } from '../../../packages/http2/index.ts';
+import type { Relief } from '../../../packages/http2/shared.ts';
 import type { HealthEndpoint } from '../../own-paths/health.ts';
 import type { MetricsSource } from '../../own-paths/metrics-endpoints.ts';
 import {

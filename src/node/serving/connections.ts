@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
-import { networkOf } from '../../../packages/http2/index.ts';
+import { networkOf } from '../../../packages/http2/shared.ts';
 import type { FailureLog } from '../../runtime/logger.ts';
 import type { ServerLimits } from '../exchange/serving-limits.ts';
 import { connectionBelow } from './held-by-kernel.ts';

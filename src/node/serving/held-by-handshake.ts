@@ -1,5 +1,5 @@
 import type { TLSSocket } from 'node:tls';
-import type { Account } from '../../../packages/http2/index.ts';
+import type { Account } from '../../../packages/http2/shared.ts';
 import { connectionBelow } from './held-by-kernel.ts';
 
 /** Bytes of a handshake that are not counted: more than any authority's certificates take, and what a record may still lack. */

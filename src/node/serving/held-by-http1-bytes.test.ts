@@ -3,7 +3,8 @@ import { ServerResponse } from 'node:http';
 import { PassThrough } from 'node:stream';
 import { describe, type TestContext, test } from 'node:test';
 import type { TLSSocket } from 'node:tls';
-import { type Account, headMemory, MemoryBudget } from '../../../packages/http2/index.ts';
+import { MemoryBudget } from '../../../packages/http2/index.ts';
+import { type Account, headMemory } from '../../../packages/http2/shared.ts';
 import { HeldByHttp1, Http1Message } from './held-by-http1.ts';
 import { HeldByKernel } from './held-by-kernel.ts';
 

@@ -3,7 +3,7 @@ import { type FileHandle, open } from 'node:fs/promises';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { TLSSocket } from 'node:tls';
-import type { Account, Holding } from '../../../packages/http2/index.ts';
+import type { Account, Holding } from '../../../packages/http2/shared.ts';
 
 /** Milliseconds between two looks at the kernel's tables. */
 const lookEvery = 1_000;

@@ -7,7 +7,7 @@ import {
   hasContent,
   mayHaveLength,
   type ResponseWriter,
-} from '../../../packages/http2/index.ts';
+} from '../../../packages/http2/shared.ts';
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { rememberingNames } from '../../apimachinery/remembered-by-name.ts';
 import type { InboundRequest } from '../../request/inbound.ts';

@@ -1,14 +1,12 @@
 import type { Readable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import {
-  type Holding,
   type Http2Server,
   type IncomingStream,
   type MemoryBudget,
-  type Relief,
-  type StreamFollower,
   serveHttp2,
 } from '../../../packages/http2/index.ts';
+import type { Holding, Relief, StreamFollower } from '../../../packages/http2/shared.ts';
 import { retryAfterSeconds, statusResponse } from '../../apimachinery/status.ts';
 import { silentLogger } from '../../runtime/logger.ts';
 import { type NodeInboundOptions, NodeInboundRequest } from '../exchange/node-inbound.ts';

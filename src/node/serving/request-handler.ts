@@ -8,7 +8,7 @@ import {
   lightRequest,
   type ReceivedRequest,
   type StreamFollower,
-} from '../../../packages/http2/index.ts';
+} from '../../../packages/http2/shared.ts';
 import { retryAfterSeconds, statusParts, statusResponse } from '../../apimachinery/status.ts';
 import { announcesBody } from '../../request/inbound.ts';
 import { errorCode } from '../../runtime/errors.ts';

@@ -2,14 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
-import {
-  type Account,
-  type Http2Server,
-  handleInput,
-  type MemoryBudget,
-  networkOf,
-  type Relief,
-} from '../../../packages/http2/index.ts';
+import type { Http2Server, MemoryBudget } from '../../../packages/http2/index.ts';
+import { type Account, handleInput, networkOf, type Relief } from '../../../packages/http2/shared.ts';
 import { defaultLogger } from '../../runtime/console-logger.ts';
 import { FailureLog, type Logger } from '../../runtime/logger.ts';
 import { defaultServerLimits, memoryForOthers, type ServerLimits } from '../exchange/serving-limits.ts';

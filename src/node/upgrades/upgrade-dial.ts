@@ -1,6 +1,6 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { requestLines } from '../../../packages/http2/index.ts';
+import { requestLines } from '../../../packages/http2/shared.ts';
 import { allHeaders, firstHeader, type RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { TransportError, type TransportErrorCode } from '../../request/destination.ts';
 import type { OutboundRequest } from '../../request/transport.ts';

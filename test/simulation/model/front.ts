@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import type { Holding, ResponseWriter } from '../../../packages/http2/index.ts';
+import type { Holding, ResponseWriter } from '../../../packages/http2/shared.ts';
 import { type NodeInboundOptions, NodeInboundRequest } from '../../../src/node/exchange/node-inbound.ts';
 import type { ResponseSink } from '../../../src/node/exchange/response-sink.ts';
 import { memoryForOthers } from '../../../src/node/exchange/serving-limits.ts';

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
-import type { ClientRequest, RequestListener, ResponseSource } from '../../../packages/http2/index.ts';
+import type { ClientRequest, RequestListener } from '../../../packages/http2/index.ts';
+import type { ResponseSource } from '../../../packages/http2/shared.ts';
 import type { DestinationPool, OpenPool } from '../../../src/node/destinations/node-transport.ts';
 import type { TransportCredentials } from '../../../src/node/destinations/tls-dialer.ts';
 import { type Destination, TransportError } from '../../../src/request/destination.ts';
