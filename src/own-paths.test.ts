@@ -60,7 +60,7 @@ test('explain sees what requests see of a local server that was lost, before it 
   };
   assert.equal((await explain()).reason, 'ServedLocally');
   health.connectionLost(localId);
-  assert.deepEqual([health.statusOf(localId), health.mayBeAsked(localId)], ['healthy', 'last']);
+  assert.deepEqual([health.isUp(localId), health.mayBeAsked(localId)], [true, 'last']);
   const { decision, reason } = await explain();
   assert.deepEqual([decision, reason], ['peer', 'LocalServerDown']);
   await app.request(`https://router.example${path}`);

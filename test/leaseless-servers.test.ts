@@ -93,7 +93,7 @@ const knows = (ids: readonly string[]) => (status: { readonly servers: readonly 
 const hasAsked =
   (ids: readonly string[]) =>
   ({ servers }: { readonly servers: readonly { id: string; health: { status: string } }[] }) =>
-    knows(ids)({ servers }) && servers.every(({ health }) => health.status === 'healthy');
+    knows(ids)({ servers }) && servers.every(({ health }) => health.status === 'ready');
 
 /** A command line in this process, with the files of this machine. */
 async function run(...args: string[]) {

@@ -96,9 +96,7 @@ async function untilRoutersKnow({ cluster }: LiveSuite, serverId: string): Promi
         preferredVersion: { coming?: object | null };
       };
       const server = servers.find(({ id }) => id === serverId);
-      return (
-        server?.health.status === 'healthy' && !server.stale && (preferredVersion.coming ?? null) === null
-      );
+      return server?.health.status === 'ready' && !server.stale && (preferredVersion.coming ?? null) === null;
     });
   }
 }

@@ -8,10 +8,11 @@ import {
   respondingVersion,
 } from '../own-paths/status/router-status.ts';
 import { compareNames } from '../runtime/compare-names.ts';
+import { isDownState } from '../servers/server-states.ts';
 import { numberCell } from './history/traffic-section.ts';
 import type { PageState } from './page-state.ts';
 import type { NextStop } from './upgrade.ts';
-import { displayName, type Hostnames, peculiarityOf } from './wording/display-names.ts';
+import { displayName, type Hostnames, peculiarityOf, stateName } from './wording/display-names.ts';
 import { age, badge, type Markup, stackingTable, versionMarkup } from './wording/markup.ts';
 
 interface Marks {
@@ -38,7 +39,7 @@ ${sorted.length === 0 ? '' : serversTable(sorted, state, hostnames, marks)}
 /** Unhealthy, then the local one, then by version and name. */
 function compareServers(left: ListedServer, right: ListedServer, hostnames: Hostnames): number {
   return (
-    Number(right.health.status === 'unhealthy') - Number(left.health.status === 'unhealthy') ||
+    Number(isDownState(right.health.status)) - Number(isDownState(left.health.status)) ||
     Number(right.local) - Number(left.local) ||
     compareServerVersions(left.version ?? undefined, right.version ?? undefined) ||
     compareNames(displayName(left.id, hostnames), displayName(right.id, hostnames))
@@ -96,7 +97,7 @@ function addressText({ address, addressSource, local }: ListedServer): string {
 
 /** A peer that is asked at its router is never seen by itself: who says that it is not ready is the router. */
 function isToldByRouter({ addressSource, local, health }: ListedServer): boolean {
-  return addressSource === 'advertised' && !local && health.cause === 'not-ready';
+  return addressSource === 'advertised' && !local && health.status === 'unready';
 }
 
 function trafficCells({ servers }: HistoryView, id: string): Markup {
@@ -104,10 +105,10 @@ function trafficCells({ servers }: HistoryView, id: string): Markup {
   return html`${numberCell(perSecond, 'per second')}${numberCell(failed, 'failed (5xx)')}`;
 }
 
-function healthBadge({ status, cause }: ListedServer['health']): Markup {
-  if (status === 'healthy') return badge('good', 'Healthy');
-  if (status === 'unknown') return badge('neutral', 'Not known');
-  return badge('bad', cause === 'not-ready' ? 'Not ready' : 'Unreachable');
+function healthBadge({ status }: ListedServer['health']): Markup {
+  const text = stateName(status);
+  if (isDownState(status)) return badge('bad', text);
+  return badge(status === 'ready' || status === 'suspect' ? 'good' : 'neutral', text);
 }
 
 function since({ since: text }: ListedServer['health'], now: number): Markup | string {

@@ -2,6 +2,7 @@ import { html } from 'hono/html';
 import { countDiffering } from '../own-paths/status/router-status.ts';
 import type { RouterStatus } from '../own-paths/status/status-schema.ts';
 import { compareNames } from '../runtime/compare-names.ts';
+import { isDownState } from '../servers/server-states.ts';
 import type { PageState } from './page-state.ts';
 import type { Unserved } from './unserved.ts';
 import { headline, type NextStop, type Upgrade } from './upgrade.ts';
@@ -10,6 +11,7 @@ import {
   displayName,
   type Hostnames,
   shortVersion,
+  stateName,
   type VersionColours,
 } from './wording/display-names.ts';
 import { badge, type Markup } from './wording/markup.ts';
@@ -53,7 +55,7 @@ function awayText(away: Upgrade['away'], hostnames: Hostnames): Markup {
     .slice(0, namedAtMost);
   return html`<ul class="away">${named.map(
     ({ id, departedAt, address, health }) =>
-      html`<li>${badge('bad', departedAt !== null ? 'Away' : address === null && health.status !== 'unhealthy' ? 'No address' : health.cause === 'not-ready' ? 'Not ready' : 'Unreachable')} <span class="name">${displayName(id, hostnames)}</span></li>`,
+      html`<li>${badge('bad', departedAt !== null ? 'Away' : address === null && !isDownState(health.status) ? 'No address' : stateName(health.status))} <span class="name">${displayName(id, hostnames)}</span></li>`,
   )}${away.length > named.length ? html`<li>and ${away.length - named.length} more</li>` : ''}</ul>`;
 }
 

@@ -169,7 +169,7 @@ function serversToAsk(options: DelegatedAuthorizerOptions): readonly Decision[] 
     return [{ decision: 'peer', reason: 'NotAResourceRequest', candidates: [server] }];
   });
   const isUnhealthy = ({ candidates: [server] }: Decision) =>
-    server && health?.statusOf(server.id) === 'unhealthy';
+    server !== undefined && health?.isDown(server.id) === true;
   const ordered = [...others.filter((other) => !isUnhealthy(other)), ...others.filter(isUnhealthy)];
   return [...(local === undefined ? [] : [toLocal]), ...ordered].slice(0, maximumServers);
 }

@@ -183,16 +183,16 @@ test('status and explain show the health of each server', async () => {
     (await app.request(`https://router.example/.mixed-version-proxy/v1/${path}`)).json();
   const status = (await get('status')) as RouterStatus;
   assert.equal(status.form, 'sidecar');
-  assert.equal(status.localServer?.status, 'healthy');
+  assert.equal(status.localServer?.status, 'ready');
   const healthOf = (wanted: string) => status.servers.find(({ id }) => id === wanted)?.health;
   const one = healthOf('peer-1');
-  assert.deepEqual([one?.status, one?.cause], ['unhealthy', 'not-ready']);
+  assert.deepEqual([one?.status, one?.reason], ['unready', null]);
   assert.ok(Date.parse(one?.since ?? '') <= Date.now());
-  assert.deepEqual(healthOf('peer-2'), { status: 'unknown', cause: null, since: null });
+  assert.deepEqual(healthOf('peer-2'), { status: 'untried', reason: null, since: null });
   const explained = (await get('explain?url=/apis/batch/v1/jobs')) as Explanation;
   assert.deepEqual(
     explained.candidates.map(({ id, health: shown }) => `${id} ${shown}`),
-    ['peer-1 unhealthy', 'peer-2 unknown'],
+    ['peer-1 unready', 'peer-2 untried'],
   );
 });
 

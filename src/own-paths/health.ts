@@ -93,7 +93,7 @@ export function routerHealthChecks(
 }
 
 interface ServersCheckOptions extends Pick<MixedVersionProxyOptions, 'local'> {
-  readonly health: Pick<ServerBook, 'statusOf' | 'whyNot' | 'reports'>;
+  readonly health: Pick<ServerBook, 'isUp' | 'whyNot' | 'reports'>;
 }
 
 /**
@@ -115,15 +115,15 @@ export function serversCheck(options: ServersCheckOptions): HealthCheck {
       const reports = health.reports();
       // What was stored may be of before an upgrade. A peer that asks has tried the other servers itself.
       const tries = peersCount ? reports : reports.filter(({ id }) => id === serverId);
-      const unconfirmed = tries.filter(({ missing }) => missing !== undefined);
+      const unconfirmed = tries.filter(
+        ({ reason }) => reason === 'KnowledgeOutdated' || reason === 'SnapshotOutdated',
+      );
       if (unconfirmed.length > 0)
-        return `what the stored snapshot says is not confirmed yet: ${unconfirmed.map(({ id, missing }) => `${id} is ${missing}`).join(', ')}`;
-      if (serverId !== undefined && health.statusOf(serverId) === 'healthy' && !(byPeer && refusesPeers))
-        return undefined;
+        return `what the stored snapshot says is not confirmed yet: ${unconfirmed.map(({ id, status }) => `${id} is ${status}`).join(', ')}`;
+      if (serverId !== undefined && health.isUp(serverId) && !(byPeer && refusesPeers)) return undefined;
       // One that was started with this router may refuse everything for a while: peers take its place once that is known.
       const isLocalUnheard = reports.some(({ id, isHeard }) => id === serverId && !isHeard);
-      if (peersCount && !isLocalUnheard && reports.some(({ status }) => status === 'healthy'))
-        return undefined;
+      if (peersCount && !isLocalUnheard && reports.some(({ isUp }) => isUp)) return undefined;
       return peersCount
         ? 'no API server is healthy: all are down, or have not responded to a probe yet'
         : 'the local API server is not healthy: it is down, or has not responded to a probe yet';

@@ -4,7 +4,8 @@ import { queryOf } from '../request/inbound.ts';
 import { ownPathSpelling, ownPathsPrefix } from '../request/own-path-target.ts';
 import { decide } from '../routing/decide.ts';
 import type { Decision, DecisionContext, DecisionReason, DecisionStep } from '../routing/decision.ts';
-import type { HealthStatus } from '../servers/server-book.ts';
+import type { ServerStatus } from '../servers/server-book.ts';
+import { isDownState } from '../servers/server-states.ts';
 import type { SnapshotApiService } from '../snapshot/format/schema.ts';
 import type { RoutingServer, RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { createDecider, gateIsOff, isLocalServerDown } from './decider.ts';
@@ -23,7 +24,7 @@ export function isUrlToExplain(text: string): boolean {
 
 export interface ExplainContext extends Omit<DecisionContext, 'reroutedByVerifiedPeer' | 'query' | 'trace'> {
   readonly enabled?: boolean | undefined;
-  readonly healthOf?: ((id: string) => HealthStatus | undefined) | undefined;
+  readonly healthOf?: ((id: string) => ServerStatus | undefined) | undefined;
   /** True if a request waits until its servers have confirmed what they are (`RoutingTableSource.confirmedAt`). Default: none does. */
   readonly isUnconfirmed?: ((requestInfo: RequestInfo, decision: Decision) => boolean) | undefined;
 }
@@ -32,7 +33,7 @@ export interface ExplainedCandidate {
   readonly id: string;
   readonly address: string;
   readonly serverName: string;
-  readonly health?: HealthStatus;
+  readonly health?: ServerStatus;
 }
 
 export interface Explanation {
@@ -168,7 +169,7 @@ function outcomeNotes(
     return ['its extension API server is not available: the response is 503'];
   }
   const isDown =
-    decision.decision === 'local' ? isLocalDown : servers.every(({ health }) => health === 'unhealthy');
+    decision.decision === 'local' ? isLocalDown : servers.every(({ health = '' }) => isDownState(health));
   if (isDown) return ['no server that could serve it is healthy: unless one is back the response is 503'];
   const inPlaceOf = decision.decision === 'peer' ? decision.inPlaceOf : undefined;
   return (inPlaceOf ?? decision.reason) === 'NotServedByAnyServer'
@@ -176,7 +177,7 @@ function outcomeNotes(
     : [];
 }
 
-/** As `ServerChoice` orders and chooses: the first version that has a server which is not unhealthy. */
+/** As `ServerChoice` orders and chooses: the first version that has a server which is not down. */
 function versionsOf(
   decision: Decision,
   healthOf: ExplainContext['healthOf'],
@@ -185,7 +186,7 @@ function versionsOf(
   const { versions, candidates } = decision;
   const { preferred = 'unknown', asked, others } = versions;
   const responding = [{ minor: asked, reachable: candidates }, ...others].find(({ reachable }) =>
-    reachable.some(({ id }) => healthOf?.(id) !== 'unhealthy'),
+    reachable.some(({ id }) => !isDownState(healthOf?.(id) ?? '')),
   );
   const { minor = 'unknown' } = responding ?? {};
   const isInstead = responding !== undefined && minor !== preferred;

@@ -65,11 +65,11 @@ test('a failing server is probed five times as often, until it is back', async (
   outcomes.set('a', 'unreachable');
   monitor.follow([server('a')]);
   await clock.advance(3 * hasty);
-  assert.equal(health.statusOf('a'), 'unhealthy');
+  assert.equal(health.isDown('a'), true);
   assert.deepEqual(times(), [0, hasty, 2 * hasty, 3 * hasty]);
   outcomes.set('a', 'ready');
   await clock.advance(2 * hasty);
-  assert.equal(health.statusOf('a'), 'healthy');
+  assert.equal(health.isUp('a'), true);
   await clock.advance(interval - 1);
   assert.equal(times().length, 6);
 });
@@ -162,7 +162,7 @@ test('an unchanged server keeps its state in a new snapshot; one at another addr
   monitor.follow([server('a'), server('b', 'https://elsewhere.example:6443')]);
   assert.deepEqual(
     health.reports().map(({ id, status }) => `${id} ${status}`),
-    ['a unhealthy', 'b unknown'],
+    ['a unreachable', 'b untried'],
   );
   await settle();
   assert.equal(probed.at(-1)?.origin, 'https://elsewhere.example:6443');
@@ -180,7 +180,7 @@ test('a response that comes after its server was replaced says nothing of the ne
   monitor.follow([server('a', 'https://elsewhere.example:6443')]);
   first.resolve('unreachable');
   await settle();
-  assert.equal(health.report('a')?.status, 'unknown');
+  assert.equal(health.report('a')?.status, 'untried');
 });
 
 test('setting the wall clock neither stops the probes nor makes them come in a burst', async (context) => {

@@ -26,12 +26,12 @@ function followed(...ids: string[]) {
 test('observers are told of each change once, never of what changes nothing', () => {
   const { health, changes, probes } = followed('a');
   probes('a', 'ready', 'ready', 'unreachable', 'unreachable', 'unreachable', 'unreachable', 'unreachable');
-  assert.equal(health.statusOf('a'), 'unhealthy');
+  assert.equal(health.isDown('a'), true);
   probes('a', 'ready', 'ready', 'ready');
   assert.deepEqual(changes, [
-    { id: 'a', from: 'unknown', to: 'healthy', cause: undefined },
-    { id: 'a', from: 'healthy', to: 'unhealthy', cause: 'unreachable' },
-    { id: 'a', from: 'unhealthy', to: 'healthy', cause: undefined },
+    { id: 'a', status: 'ready', reason: undefined, isDown: false, wasDown: false },
+    { id: 'a', status: 'unreachable', reason: undefined, isDown: true, wasDown: false },
+    { id: 'a', status: 'ready', reason: undefined, isDown: false, wasDown: true },
   ]);
 });
 
@@ -43,7 +43,7 @@ test('a request without a connection, or without a response, asks for a probe ea
     health.connectionLost('a');
     health.notResponded('b');
   }
-  assert.notEqual(health.statusOf('b'), 'unhealthy');
+  assert.equal(health.isDown('b'), false);
   assert.deepEqual(doubts, ['a', 'b', 'a', 'b', 'a', 'b']);
 });
 
@@ -145,7 +145,7 @@ test('a server that is not followed has no health, and nothing that is met of it
   health.connectionLost('metrics-server.kube-system');
   health.notResponded('metrics-server.kube-system');
   assert.deepEqual([health.reports(), doubts, changes], [[], [], []]);
-  assert.notEqual(health.statusOf('a'), 'unhealthy');
+  assert.equal(health.isDown('a'), false);
 });
 
 test('a report says since when, and whether a probe has ended', () => {
@@ -157,8 +157,10 @@ test('a report says since when, and whether a probe has ended', () => {
   pass(500);
   assert.deepEqual(health.report('a'), {
     id: 'a',
-    status: 'healthy',
-    cause: undefined,
+    status: 'ready',
+    reason: undefined,
+    isUp: true,
+    isDown: false,
     forMilliseconds: 2_500,
     isHeard: true,
   });
@@ -169,18 +171,18 @@ test('a server that is followed anew is unknown again', () => {
   const { health, probes } = followed('a');
   probes('a', 'unreachable', 'unreachable', 'unreachable');
   health.follow('a');
-  assert.equal(health.report('a')?.status, 'unknown');
+  assert.equal(health.report('a')?.status, 'untried');
   assert.equal(health.report('a')?.isHeard, false);
 });
 
 test('what is stored of a server holds once a probe has verified it, and a server that cannot be reached has been tried', () => {
   let now = 0;
   const health = new ServerBook({ rise: 1, fall: 3, monotonic: () => now });
-  const missing = (id: string) => health.report(id)?.missing;
+  const reasonOf = (id: string) => health.report(id)?.reason;
   for (const id of ['same', 'upgraded', 'gone']) {
     health.follow(id, true);
     health.probing(id);
-    assert.equal(missing(id), 'untried');
+    assert.equal(reasonOf(id), 'KnowledgeOutdated');
     assert.notEqual(health.settled(id), undefined, 'nothing goes there before');
   }
   assert.equal(health.areToBeTried(), true);
@@ -188,20 +190,20 @@ test('what is stored of a server holds once a probe has verified it, and a serve
   health.probed('same', 'ready');
   assert.equal(health.mayBeAsked('same'), 'first');
   health.probed('upgraded', 'changed');
-  assert.equal(missing('upgraded'), 'unverified');
+  assert.equal(reasonOf('upgraded'), 'SnapshotOutdated');
   assert.equal(health.mayBeAsked('upgraded'), 'not');
   health.connectionLost('gone', true);
   health.probed('gone', 'unreachable');
-  assert.deepEqual([missing('same'), missing('gone')], [undefined, undefined]);
+  assert.deepEqual([reasonOf('same'), reasonOf('gone')], [undefined, undefined]);
   assert.equal(health.mayBeAsked('gone'), 'not', 'it may come up as another version');
   assert.equal(health.areToBeTried(), false);
   health.apply('upgraded', { kind: 'read' });
-  assert.equal(missing('upgraded'), undefined);
+  assert.equal(reasonOf('upgraded'), undefined);
   health.follow('unread', true);
   health.probing('unread');
   health.probed('unread', 'changed');
   now += 60_000;
-  assert.equal(missing('unread'), undefined, 'the sync job may be down');
+  assert.equal(reasonOf('unread'), 'NotVerified', 'the sync job may be down');
 });
 
 test('a process that stood still knows nothing before it has asked again, by either clock', () => {

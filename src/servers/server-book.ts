@@ -1,13 +1,24 @@
 import type { MissingKnowledge } from '../snapshot/routing-table/routing-table.ts';
 import { endsAt, newRecord, next } from './server-record.ts';
-import { isAwaited, isOutdated, type MayBeAsked, mayBeAsked, missingKnowledge } from './server-standing.ts';
+import {
+  isAwaited,
+  isDown,
+  isOutdated,
+  isUp,
+  type MayBeAsked,
+  mayBeAsked,
+  missingKnowledge,
+} from './server-standing.ts';
 import {
   type HealthThresholds,
   lossOf,
   type ProbeOutcome,
   presentOf,
+  reasonOf,
   type ServerEvent,
   type ServerRecord,
+  type ServerState,
+  type StateReason,
 } from './server-states.ts';
 
 export interface ServerBookOptions extends HealthThresholds {
@@ -22,36 +33,33 @@ export interface ServerBookOptions extends HealthThresholds {
  */
 const standStill = 1_000;
 
-/** `unknown`: not probed yet. It is used like a healthy one. */
-export type HealthStatus = 'unknown' | 'healthy' | 'unhealthy';
+/** The one name of a server's state, in status, `explain`, metrics, page and log. */
+export type ServerStatus = ServerState['kind'];
 
-export type UnhealthyCause = 'not-ready' | 'unreachable';
-
-export interface ServerHealthReport {
+export interface ServerReport {
   readonly id: string;
-  readonly status: HealthStatus;
-  readonly cause: UnhealthyCause | undefined;
+  readonly status: ServerStatus;
+  /** Left out: the name of the state says all. */
+  readonly reason: StateReason | undefined;
+  readonly isUp: boolean;
+  readonly isDown: boolean;
   readonly forMilliseconds: number;
-  /** Whether a probe of it has ended. */
+  /** True once a probe has ended. */
   readonly isHeard: boolean;
-  /**
-   * Left out: what is known of it is of this process, or of who reads the cluster meanwhile. `untried`: no probe that began
-   * since has ended. `unverified`: it says something else of itself than the snapshot.
-   */
-  readonly missing?: 'untried' | 'unverified' | undefined;
 }
 
+/** A server is up or down from now on, or was untried before. */
 export interface HealthChange {
   readonly id: string;
-  readonly from: HealthStatus;
-  readonly to: HealthStatus;
-  /** Why it is unhealthy; `undefined` otherwise. */
-  readonly cause: UnhealthyCause | undefined;
+  readonly status: ServerStatus;
+  readonly reason: StateReason | undefined;
+  readonly isDown: boolean;
+  readonly wasDown: boolean;
 }
 
 /** Must not throw. */
 export interface HealthObserver {
-  /** Once for each change of status, never for failures that change nothing. */
+  /** Once for each time that a server goes up or down, never for failures that change nothing. */
   changed?(change: HealthChange): void;
   /** It is put aside until its `/readyz` says that it is ready: a connection to it was refused, or broke. */
   lost?(id: string): void;
@@ -176,9 +184,7 @@ export class ServerBook {
 
   /** The server hangs, by all that it has not responded to; the last server that is left is used all the same. */
   silent(id: string): void {
-    const isLast = [...this.#records.values()].every(
-      (other) => other.id === id || this.#statusOf(other) === 'unhealthy',
-    );
+    const isLast = [...this.#records.values()].every((other) => other.id === id || this.is(other.id, isDown));
     if (!isLast) this.apply(id, { kind: 'silent' });
   }
 
@@ -210,9 +216,12 @@ export class ServerBook {
     return record !== undefined && holds(this.#now(record), this.#monotonic(), this.#options);
   }
 
-  statusOf(id: string): HealthStatus {
-    const record = this.#records.get(id);
-    return record === undefined ? 'unknown' : this.#statusOf(this.#now(record));
+  isUp(id: string): boolean {
+    return this.is(id, isUp);
+  }
+
+  isDown(id: string): boolean {
+    return this.is(id, isDown);
   }
 
   /**
@@ -253,27 +262,24 @@ export class ServerBook {
     return this.#records.get(id)?.askedAt !== undefined;
   }
 
-  report(id: string): ServerHealthReport | undefined {
+  report(id: string): ServerReport | undefined {
     const known = this.#records.get(id);
     if (known === undefined) return undefined;
     const record = this.#now(known);
-    const state = presentOf(record.state);
-    const status = this.#statusOf(record);
-    const forMilliseconds = Math.max(0, this.#monotonic() - state.since);
-    const isUnverified = state.kind === 'unverified' && state.reason === 'SnapshotOutdated';
-    const missing = isOutdated(record) ? 'untried' : isUnverified ? 'unverified' : undefined;
-    const isHeard = record.answer !== undefined;
+    const { state, answer } = record;
+    const now = this.#monotonic();
     return {
       id,
-      status,
-      cause: causeOf(record, status),
-      forMilliseconds,
-      isHeard,
-      ...(missing && { missing }),
+      status: state.kind,
+      reason: reasonOf(state),
+      isUp: isUp(record, now, this.#options),
+      isDown: isDown(record, now, this.#options),
+      forMilliseconds: Math.max(0, now - presentOf(state).since),
+      isHeard: answer !== undefined,
     };
   }
 
-  reports(): readonly ServerHealthReport[] {
+  reports(): readonly ServerReport[] {
     return [...this.#records.keys()].flatMap((id) => this.report(id) ?? []);
   }
 
@@ -307,36 +313,14 @@ export class ServerBook {
       waiter.resolve();
     }
     if (before === undefined || after === undefined) return;
-    const [from, to] = [this.#statusOf(before), this.#statusOf(after)];
-    if (from === to) return;
-    for (const observer of this.#observers) observer.changed?.({ id, from, to, cause: causeOf(after, to) });
+    const now = this.#monotonic();
+    const [wasUp, wasDown] = [isUp(before, now, this.#options), isDown(before, now, this.#options)];
+    const [isUpNow, isDownNow] = [isUp(after, now, this.#options), isDown(after, now, this.#options)];
+    if (wasUp === isUpNow && wasDown === isDownNow) return;
+    const { state } = after;
+    const change = { id, status: state.kind, reason: reasonOf(state), isDown: isDownNow, wasDown };
+    for (const observer of this.#observers) observer.changed?.(change);
   }
-
-  #statusOf({ state, hasShownReadiness }: ServerRecord): HealthStatus {
-    const present = presentOf(state);
-    switch (present.kind) {
-      case 'untried':
-        return 'unknown';
-      case 'ready':
-      case 'suspect':
-      case 'unverified':
-        return 'healthy';
-      case 'unready':
-      case 'unreachable':
-        return 'unhealthy';
-      case 'restarting':
-        if (present.failures >= this.#options.fall) return 'unhealthy';
-        return hasShownReadiness ? 'healthy' : 'unknown';
-    }
-  }
-}
-
-function causeOf({ state }: ServerRecord, status: HealthStatus): UnhealthyCause | undefined {
-  if (status !== 'unhealthy') return undefined;
-  const present = presentOf(state);
-  const isNotReady =
-    present.kind === 'restarting' ? present.reason === 'NotReady' : present.kind === 'unready';
-  return isNotReady ? 'not-ready' : 'unreachable';
 }
 
 function hasLoss({ state }: ServerRecord): boolean {

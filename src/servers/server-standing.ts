@@ -123,6 +123,30 @@ export function isLostLately(record: ServerRecord, now: Instant): boolean {
   return loss !== undefined && now - startOf(loss) < startDuration;
 }
 
+/** True of a server to which requests go at most when no other server is left. */
+export function isDown(
+  { state }: ServerRecord,
+  _now: Instant,
+  { fall }: Pick<HealthThresholds, 'fall'>,
+): boolean {
+  const present = presentOf(state);
+  if (present.kind === 'restarting') return present.failures >= fall;
+  return present.kind === 'unready' || present.kind === 'unreachable';
+}
+
+/** True of a server that has been heard to be ready, and is not down. A connection may break under a server that is well. */
+export function isUp(
+  record: ServerRecord,
+  now: Instant,
+  thresholds: Pick<HealthThresholds, 'fall'>,
+): boolean {
+  const { kind } = presentOf(record.state);
+  if (kind === 'untried') return false;
+  return kind === 'restarting'
+    ? record.hasShownReadiness && !isDown(record, now, thresholds)
+    : !isDown(record, now, thresholds);
+}
+
 /** True if the next probe decides something, and should come sooner. */
 export function isInDoubt(
   record: ServerRecord,

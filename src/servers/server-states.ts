@@ -201,6 +201,26 @@ export function presentOf(state: ServerState): PresentState {
   return state.kind === 'departed' ? state.present : state;
 }
 
+const downStates: ReadonlySet<string> = new Set<ServerState['kind']>([
+  'unready',
+  'unreachable',
+  'restarting',
+  'unverified',
+]);
+
+/** @returns true if nothing is sent to a server in this state, or only where no other server is left, or after a probe */
+export function isDownState(status: string): boolean {
+  return downStates.has(status);
+}
+
+export type StateReason = Extract<PresentState, { readonly reason: string }>['reason'];
+
+/** @returns left out where the name of the state says all; of a server that has departed: how it is found all the same */
+export function reasonOf(state: ServerState): StateReason | undefined {
+  const present = presentOf(state);
+  return 'reason' in present && present.reason !== 'NeverAsked' ? present.reason : undefined;
+}
+
 export function lossOf(state: PresentState): Loss | undefined {
   return state.kind === 'ready' || state.kind === 'suspect' ? undefined : state.loss;
 }

@@ -30,7 +30,7 @@ export const doubtedAfter = 6;
 export const waitedFor = 6;
 
 interface SilenceWatchOptions {
-  readonly health: Pick<ServerBook, 'silent' | 'statusOf'>;
+  readonly health: Pick<ServerBook, 'silent' | 'isDown'>;
   readonly answersOf: (id: string) => Answers;
   /** Asks one server something that is no work. Never rejects; false: no response came. */
   readonly responds: (destination: Destination, signal: AbortSignal) => Promise<boolean>;
@@ -63,7 +63,7 @@ export class SilenceWatch {
       const quiet = nextQuiet(this.#quiet.get(id), answersOf(id));
       this.#quiet.set(id, quiet);
       // Its probes say when it is back.
-      if (quiet.looks === 0 || health.statusOf(id) === 'unhealthy') this.#forget(id, quiet.responses);
+      if (quiet.looks === 0 || health.isDown(id)) this.#forget(id, quiet.responses);
       else if (quiet.looks - (this.#witnessed.get(id) ?? quiet.looks) >= waitedFor) {
         health.silent(id);
         this.#forget(id, quiet.responses);

@@ -124,7 +124,7 @@ describe('what the status page says of an upgrade', () => {
     const explained = await shown({ ...options, path: explain('/apis/batch/v1/jobs') });
     assert.match(
       explained,
-      /Gets 503: no server that serves it is healthy\. .* control-plane-2 \(cp-b\) [^ ]+ as [^ ]+, unhealthy Note: no server that could serve it is healthy: unless one is back the response is 503/,
+      /Gets 503: no server that serves it is healthy\. .* control-plane-2 \(cp-b\) [^ ]+ as [^ ]+, unreachable Note: no server that could serve it is healthy: unless one is back the response is 503/,
     );
     assert.match(
       await shown({ ...options, down: ['cp-a', 'cp-b', 'cp-c'] }),
@@ -220,7 +220,7 @@ describe('an explanation on the status page', () => {
       /Goes to control-plane-2 \(1\.36\): control-plane-10 does not serve the resource\. Request: GET \/apis\/batch\/v1\/jobs .* Seen from: control-plane-10 \(cp-a\) /,
     );
     assert.match(text, /served by control-plane-2; local is control-plane-10/);
-    assert.match(text, /Candidates: control-plane-2 \(cp-b\) [^ ]+ as kubernetes\.default\.svc, healthy/);
+    assert.match(text, /Candidates: control-plane-2 \(cp-b\) [^ ]+ as kubernetes\.default\.svc, ready/);
     assert.match(
       await shown({ snapshot, path: explain('/api/v1/pods') }),
       /Goes to control-plane-10 \(1\.35\): it serves the resource\. Request: /,
@@ -287,8 +287,8 @@ describe('an explanation on the status page', () => {
 
   it('is asked again with every update', async () => {
     const query = 'live?generation=1&method=GET&url=/apis/batch/v1/jobs';
-    assert.doesNotMatch(await shown({ snapshot, path: query }), /unhealthy/);
-    assert.match(await shown({ snapshot, down: ['cp-b'], path: query }), /, unhealthy Note: no server/);
+    assert.doesNotMatch(await shown({ snapshot, path: query }), /unreachable/);
+    assert.match(await shown({ snapshot, down: ['cp-b'], path: query }), /, unreachable Note: no server/);
   });
 });
 

@@ -118,7 +118,7 @@ describe('a server that has departed', () => {
     await push(2, departed);
     back.version = 'v1.31.0';
     await back.start();
-    await becomes(back, 'healthy');
+    await becomes(back, 'changed');
     for (let request = 0; request < 20; request++) assert.equal(await answeredBy(unknown), '503');
     await push(3);
     await askUntil(answeredBy, unknown, 'local', /^503$/);

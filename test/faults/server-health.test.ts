@@ -16,7 +16,7 @@ describe('the health of real servers', () => {
       assert.ok(hanging && other);
       hanging.health = 'hangs';
       const ended = new Promise((resolve) => watching.once('close', resolve));
-      await becomes(hanging, 'unhealthy');
+      await becomes(hanging, 'down');
       await ended;
       assert.equal(watching.complete, true, 'between two events: informers watch on and list nothing anew');
       await watch(context, port);
@@ -48,12 +48,12 @@ describe('the health of real servers', () => {
       const { status, headers } = await ask(port, write);
       assert.equal(status, 503);
       assert.equal(allHeaders(headers, 'retry-after').length, 0, 'it may have been carried out');
-      await becomes(local, 'unhealthy');
+      await becomes(local, 'down');
       assert.match(await answeredBy(pods), /^peer-/);
       local.isStopped = false;
       await local.stop();
       await local.start();
-      await becomes(local, 'healthy');
+      await becomes(local, 'up');
       assert.equal(await answeredBy(pods), 'local');
     });
   }
@@ -76,7 +76,7 @@ describe('the health of real servers', () => {
     const [leaving, other] = peers[0].watches.length > 0 ? peers : peers.toReversed();
     assert.ok(leaving && other);
     leaving.health = 'not-ready';
-    await becomes(leaving, 'unhealthy');
+    await becomes(leaving, 'down');
     for (let request = 0; request < 6; request++) assert.equal(await answeredBy(jobs), other.id);
     leaving.watches[0]?.write('{"type":"MODIFIED"}\n');
     const [event] = (await once(watching, 'data')) as [Buffer];
@@ -90,10 +90,10 @@ describe('the local server is down', () => {
     assert.equal(await answeredBy(pods), 'local');
     await local.stop();
     for (let request = 0; request < 5; request++) assert.match(await answeredBy(pods), /^peer-/);
-    await becomes(local, 'unhealthy');
+    await becomes(local, 'down');
     assert.match(await answeredBy(pods), /^peer-/);
     await local.start();
-    await becomes(local, 'healthy');
+    await becomes(local, 'up');
     assert.equal(await answeredBy(pods), 'local');
   });
 });
@@ -115,16 +115,16 @@ describe('a gateway', () => {
         [peers[0], /^peer-2$/],
       ] as const) {
         await server.stop();
-        await becomes(server, 'unhealthy');
+        await becomes(server, 'down');
         for (const path of [pods, jobs, '/version']) assert.match(await answeredBy(path), left);
         assert.equal(await readyz(port), 200);
       }
       await peers[1].stop();
-      await becomes(peers[1], 'unhealthy');
+      await becomes(peers[1], 'down');
       for (const path of [pods, jobs, '/version']) assert.equal(await answeredBy(path), '503');
       assert.equal(await readyz(port), 500);
       await peers[0].start();
-      await becomes(peers[0], 'healthy');
+      await becomes(peers[0], 'up');
       assert.equal(await answeredBy(jobs), 'peer-1');
     });
   }

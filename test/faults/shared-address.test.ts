@@ -17,7 +17,7 @@ async function respondedBy(port: number): Promise<string> {
 async function alone(cluster: Cluster): Promise<void> {
   for (const peer of cluster.peers) {
     await peer.stop();
-    await cluster.becomes(peer, 'unhealthy');
+    await cluster.becomes(peer, 'down');
   }
 }
 

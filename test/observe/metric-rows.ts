@@ -6,7 +6,7 @@ import { type EmbeddedSyncStatus, kubeApiServerManifest } from '../../src/own-pa
 import { type Destination, TransportError } from '../../src/request/destination.ts';
 import { type InboundRequest, RequestRecord } from '../../src/request/inbound.ts';
 import type { Decision, DecisionReason } from '../../src/routing/decision.ts';
-import type { ServerHealthReport } from '../../src/servers/server-book.ts';
+import type { ServerReport } from '../../src/servers/server-book.ts';
 import type { RefusedAddress } from '../../src/snapshot/receiving/refused-addresses.ts';
 import { buildRoutingTable } from '../../src/snapshot/routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../../src/snapshot/routing-table/routing-table.ts';
@@ -52,7 +52,7 @@ export function newRouter() {
     inFlight: 0,
     retryBudget: 0,
     refusedAddresses: [] as RefusedAddress[],
-    health: [] as ServerHealthReport[],
+    health: [] as ServerReport[],
     clock: 0,
   };
   const file = { lastReload: null, daysLeft: 1, subject: '' };
@@ -283,9 +283,10 @@ export const rows: readonly Row[] = [
   },
   {
     name: prefixed('destination_health'),
-    labels: { destination: 'b', status: 'unhealthy' },
+    labels: { destination: 'b', status: 'unready' },
     event: ({ state }) => {
-      state.health = [{ id: 'b', status: 'unhealthy', cause: undefined, forMilliseconds: 0, isHeard: true }];
+      const found = { status: 'unready', reason: undefined, isUp: false, isDown: true } as const;
+      state.health = [{ id: 'b', ...found, forMilliseconds: 0, isHeard: true }];
     },
     value: 1,
   },

@@ -103,13 +103,19 @@ export const quick: FlagChanges = {
 /** The same of what no flag sets; no machine is so busy that a server which responds takes this long. */
 const quickHealth = { timeout: 30_000, rise: 1, fall: 2 };
 
+const statesOf = {
+  up: ['ready', 'suspect'],
+  down: ['unready', 'unreachable', 'restarting'],
+  changed: ['SaysOtherwise'],
+} as const;
+
 export interface Cluster {
   readonly port: number;
   readonly local: Server;
   readonly peers: readonly [Server, Server];
   readonly logLines: readonly string[];
   /** Waits until the router finds a server so. */
-  becomes(server: Server, status: 'healthy' | 'unhealthy'): Promise<void>;
+  becomes(server: Server, status: keyof typeof statesOf): Promise<void>;
   /** Which server answers. */
   answeredBy(path: string): Promise<string>;
   /** Pushes what is known of the servers now. @param more of servers, by ID */
@@ -155,10 +161,11 @@ export async function startCluster(
     assert.equal((await pushSnapshot(port, snapshotOf(servers, { generation }))).status, 200);
   };
   await push(1);
-  const statusOf = async (id: string): Promise<string | undefined> => {
+  const statusOf = async (id: string): Promise<readonly (string | null)[]> => {
     const { body } = await ask(port, { client: 'admin', path: '/.mixed-version-proxy/v1/status' });
     const { servers } = JSON.parse(body) as RouterStatus;
-    return servers.find((server) => server.id === id)?.health.status;
+    const { status = null, reason = null } = servers.find((server) => server.id === id)?.health ?? {};
+    return [status, reason];
   };
   const cluster: Cluster = {
     port,
@@ -166,7 +173,8 @@ export async function startCluster(
     peers: [first, second],
     logLines,
     async becomes({ id }, status) {
-      await eventually(async () => (await statusOf(id)) === status);
+      const states: readonly string[] = statesOf[status];
+      await eventually(async () => (await statusOf(id)).some((each) => states.includes(each ?? '')));
     },
     async answeredBy(path) {
       const { status, body } = await ask(port, { client: 'alice', path });
@@ -174,7 +182,7 @@ export async function startCluster(
     },
     push,
   };
-  for (const server of [local, first, second]) await cluster.becomes(server, 'healthy');
+  for (const server of [local, first, second]) await cluster.becomes(server, 'up');
   return cluster;
 }
 

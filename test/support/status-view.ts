@@ -49,7 +49,7 @@ export function listedServer(
     serves: null,
     stale: false,
     departedAt: null,
-    health: { status: 'healthy', cause: null, since: null },
+    health: { status: 'ready', reason: null, since: null },
     ...fields,
   };
 }

@@ -153,7 +153,7 @@ describe('status of several routers', () => {
     const json = JSON.parse((await status(serverFlag(first), '--all', '-o', 'json')).output);
     assert.deepEqual([json.agree, json.notAsked], [null, ['cp-b']]);
     // With everything that a router tells of itself.
-    assert.equal(json.routers[0].status.localServer.status, 'unknown');
+    assert.equal(json.routers[0].status.localServer.status, 'untried');
 
     await push(second, 1, onOneHost);
     const named = await status(...both);
@@ -223,8 +223,8 @@ describe('servers that are down', () => {
     const servers = whole.servers.map((each) => ({
       ...each,
       health: {
-        status: downIds.includes(each.id) ? ('unhealthy' as const) : ('healthy' as const),
-        cause: null,
+        status: downIds.includes(each.id) ? ('unreachable' as const) : ('ready' as const),
+        reason: null,
         since: null,
       },
     }));

@@ -40,7 +40,7 @@ describe('the text of status', () => {
         version: 'v1.25.16',
         stale: true,
         departedAt: null,
-        health: { status: 'unhealthy', cause: 'unreachable', since: '2026-01-01T00:03:00Z' },
+        health: { status: 'unreachable', reason: null, since: '2026-01-01T00:03:00Z' },
       },
     ],
     certificates: [
@@ -104,7 +104,7 @@ describe('the text of status', () => {
     const text = statusText({ ...status, servers }, now, false, origin);
     assert.match(text, / departed 2 min 0 s ago$/m);
     assert.doesNotMatch(text, /, stale| stale$/m);
-    const healthy = servers.map((server) => ({ ...server, health: { ...server.health, status: 'healthy' } }));
+    const healthy = servers.map((server) => ({ ...server, health: { ...server.health, status: 'ready' } }));
     const gone = statusText({ ...status, servers: healthy }, now, false, origin);
     assert.match(gone, /^Healthy: +0 of 1$/m);
   });
@@ -112,7 +112,7 @@ describe('the text of status', () => {
   it('names the version that answers while no server of the preferred one is healthy', () => {
     const [server] = status.servers;
     assert.ok(server !== undefined);
-    const up = { status: 'healthy', cause: null, since: null };
+    const up = { status: 'ready', reason: null, since: null };
     const preferredVersion = {
       configured: 'newest',
       minor: '1.36',
@@ -250,7 +250,7 @@ describe('the text of status', () => {
     const [server] = status.servers;
     assert.ok(server !== undefined);
     const servers = ['cp-a', 'cp-b'].map((id) => ({ ...server, id }));
-    const up = { status: 'healthy', cause: null, since: null };
+    const up = { status: 'ready', reason: null, since: null };
     const text = (first: typeof up | typeof server.health) =>
       statusText(
         {

@@ -21,6 +21,7 @@ import { firstExpiry } from '../../own-paths/status/status-sources.ts';
 import { ownPathsPrefix } from '../../request/own-path-target.ts';
 import { compareNames } from '../../runtime/compare-names.ts';
 import { durationText } from '../../runtime/duration-text.ts';
+import { isDownState } from '../../servers/server-states.ts';
 import { type Line, renderLines, type Segment, type Style } from '../terminal/styled-text.ts';
 import { headings, labelledTexts, list, narrow, separated, textTable } from './text-table.ts';
 
@@ -148,7 +149,10 @@ export function healthyCount({ servers }: RouterStatus): Segment {
   return { text: `${healthy} of ${servers.length}`, style: healthy < servers.length ? 'bad' : 'good' };
 }
 
-const healthStyles: Readonly<Partial<Record<string, Style>>> = { healthy: 'good', unhealthy: 'bad' };
+function styleOf(status: string): Style | undefined {
+  if (isDownState(status)) return 'bad';
+  return status === 'ready' || status === 'suspect' ? 'good' : undefined;
+}
 
 function serverRows(
   { servers }: RouterStatus,
@@ -172,7 +176,10 @@ function serverRows(
     return [
       nameOf(id),
       version === null ? '-' : shortVersion(version),
-      styled(`${health.cause ?? health.status}${since}`, healthStyles[health.status]),
+      styled(
+        `${health.status}${since}${health.reason === null ? '' : `, ${health.reason}`}`,
+        styleOf(health.status),
+      ),
       styled(marks, stale ? 'warning' : undefined),
     ];
   });

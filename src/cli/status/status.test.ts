@@ -31,7 +31,7 @@ describe('status', () => {
     assert.match(output, /^Ready: +yes$/m);
     assert.match(output, /^Router: +sidecar of cp-a$/m);
     assert.match(output, /^Snapshot: +generation 1, /m);
-    assert.match(output, /^cp-b +v1\.36\.0 +unknown$/m);
+    assert.match(output, /^cp-b +v1\.36\.0 +untried$/m);
     assert.match(output, /^RESOURCE +v1\.25\.0 +v1\.36\.0$/m);
     assert.match(output, /^apps\n(.*\n)? {2}v1 deployments +- +yes$/m);
     assert.equal(JSON.parse((await ask('admin', '-o', 'json')).output).serverId, 'cp-a');

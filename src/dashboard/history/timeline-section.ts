@@ -54,7 +54,7 @@ function textOf({ event, from, to }: Happened): string {
         ? `Version ${is} is preferred where servers differ`
         : `Version ${is} is preferred where servers differ, in place of ${was}`;
     case 'ServerUnhealthy':
-      return to === 'not-ready' ? 'is not ready' : 'is unreachable';
+      return to === 'restarting' ? 'restarts' : `is ${to}`;
     case 'ServerHealthy':
       return 'is healthy again';
   }

@@ -57,3 +57,8 @@ export function count(number: number, one: string, several?: string): string {
 export function nounFor(number: number, one: string, several = `${one}s`): string {
   return number === 1 ? one : several;
 }
+
+/** The state of a server as a badge has it: `Ready`. */
+export function stateName(status: string): string {
+  return `${status.charAt(0).toUpperCase()}${status.slice(1)}`;
+}

@@ -2,6 +2,7 @@ import { minorVersion } from '../../apimachinery/server-version.ts';
 import type { Explanation, RequestToExplain } from '../../proxy/explain.ts';
 import type { DecisionReason } from '../../routing/decision.ts';
 import { printable } from '../../runtime/printable.ts';
+import { isDownState } from '../../servers/server-states.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { displayName, type Hostnames, withDisplayNames } from './display-names.ts';
 import { otherVersionText } from './preferred-version-text.ts';
@@ -115,7 +116,7 @@ function answer(
     minorVersion(table?.servers.find((server) => server.id === id)?.version);
   const why = reasonText(reason, local, minorOf(candidates[0]?.id));
   if (decision === 'unavailable') return `Gets 503: ${why}.`;
-  const mayRespond = [...candidates, ...otherVersions].filter(({ health }) => health !== 'unhealthy');
+  const mayRespond = [...candidates, ...otherVersions].filter(({ health = '' }) => !isDownState(health));
   if (decision === 'peer' && mayRespond.length === 0) return 'Gets 503: no server that serves it is healthy.';
   const withVersion = (id: string) => {
     const minor = minorOf(id);

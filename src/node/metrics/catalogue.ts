@@ -156,7 +156,7 @@ const destinationCatalogue = {
   ),
   health: gauge(
     'mixed_version_proxy_destination_health',
-    '1 for the status that a server has now: unknown, healthy, unhealthy.',
+    '1 for the status that a server has now: untried, ready, suspect, unready, unreachable, restarting, unverified, departed.',
     ['destination', 'status'],
   ),
   putAside: counter(

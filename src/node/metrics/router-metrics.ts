@@ -10,7 +10,7 @@ import {
 import type { LoadKind } from '../../proxy/server-choice.ts';
 import type { Destination, TransportError } from '../../request/destination.ts';
 import type { RequestObserver } from '../../request/inbound.ts';
-import type { HealthObserver, ServerHealthReport } from '../../servers/server-book.ts';
+import type { HealthObserver, ServerReport } from '../../servers/server-book.ts';
 import type { Snapshot } from '../../snapshot/format/schema.ts';
 import type { PushResult } from '../../snapshot/receiving/receiver.ts';
 import type { RefusedAddress } from '../../snapshot/receiving/refused-addresses.ts';
@@ -129,7 +129,7 @@ interface StateSources {
   readonly embeddedSync: () => EmbeddedSyncStatus | undefined;
   readonly inFlight: (id: string, kind: LoadKind) => number;
   readonly retryBudget: () => number;
-  readonly health: () => readonly ServerHealthReport[];
+  readonly health: () => readonly ServerReport[];
 }
 
 function updateStateMetrics(

@@ -147,9 +147,9 @@ function destinationsIn({ records }: ServerBook): ReadonlyMap<string, Destinatio
 
 function logOf(logger: Logger): HealthObserver {
   return {
-    changed({ id, to, cause }) {
-      if (to === 'unhealthy') logger.warn({ server: id, cause }, 'An API server is unhealthy');
-      else logger.info({ server: id }, 'An API server is healthy');
+    changed({ id, status, reason, isDown }) {
+      if (isDown) logger.warn({ server: id, status, reason }, 'An API server is unhealthy');
+      else logger.info({ server: id, status, reason }, 'An API server is healthy');
     },
     lost(id) {
       const text =

@@ -274,7 +274,10 @@ function serverEvents(before: KnownCluster, after: KnownCluster, at: number): Up
 }
 
 /** `undefined` for a server that is first seen, and healthy. Pure. */
-export function healthEvent({ id, from, to, cause }: HealthChange, at: number): UpgradeEvent | undefined {
-  if (to === 'unhealthy') return { at, event: 'ServerUnhealthy', server: id, to: cause };
-  return to === 'healthy' && from === 'unhealthy' ? { at, event: 'ServerHealthy', server: id } : undefined;
+export function healthEvent(
+  { id, status, isDown, wasDown }: HealthChange,
+  at: number,
+): UpgradeEvent | undefined {
+  if (isDown) return { at, event: 'ServerUnhealthy', server: id, to: status };
+  return wasDown ? { at, event: 'ServerHealthy', server: id } : undefined;
 }

@@ -281,10 +281,12 @@ describe('the timeline of an upgrade', () => {
   it('tells of health, which pushes out nothing else however it comes and goes', () => {
     const { history, use, happened } = setUp();
     use({ a: older });
-    history.changed({ id: 'a', from: 'unknown', to: 'healthy', cause: undefined });
+    const up = { id: 'a', status: 'ready', reason: undefined, isDown: false } as const;
+    const down = { id: 'a', status: 'unreachable', reason: undefined, isDown: true } as const;
+    history.changed({ ...up, wasDown: false });
     for (let time = 0; time < 500; time++) {
-      history.changed({ id: 'a', from: 'healthy', to: 'unhealthy', cause: 'unreachable' });
-      history.changed({ id: 'a', from: 'unhealthy', to: 'healthy', cause: undefined });
+      history.changed({ ...down, wasDown: false });
+      history.changed({ ...up, wasDown: true });
     }
     const events = happened();
     assert.equal(events.length, 101);

@@ -9,7 +9,8 @@ import {
 } from '../../routing/preferred-version.ts';
 import { compareNames } from '../../runtime/compare-names.ts';
 import { durationText } from '../../runtime/duration-text.ts';
-import type { ServerHealthReport } from '../../servers/server-book.ts';
+import type { ServerReport } from '../../servers/server-book.ts';
+import { isDownState } from '../../servers/server-states.ts';
 import type { RefusedPush, SnapshotConcern } from '../../snapshot/receiving/receiver.ts';
 import { isOld, type RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { comparePreference } from '../../snapshot/routing-table/served-by.ts';
@@ -181,13 +182,13 @@ function refusedPushWarnings(refused: RefusedPush | undefined): readonly string[
 }
 
 function healthStatus(
-  report: ServerHealthReport | undefined,
+  report: ServerReport | undefined,
   now: number,
 ): RouterStatus['servers'][number]['health'] {
-  if (report === undefined) return { status: 'unknown', cause: null, since: null };
-  const { status, cause, forMilliseconds } = report;
-  const since = status === 'unknown' ? null : new Date(now - forMilliseconds).toISOString();
-  return { status, cause: cause ?? null, since };
+  if (report === undefined) return { status: 'untried', reason: null, since: null };
+  const { status, reason, forMilliseconds } = report;
+  const since = status === 'untried' ? null : new Date(now - forMilliseconds).toISOString();
+  return { status, reason: reason ?? null, since };
 }
 
 const none: CredentialFiles = { certificates: () => [], keyFiles: () => [] };
@@ -369,16 +370,16 @@ export function qualifiedResource(storageVersionName: string): string {
 export type ListedServer = RouterStatus['servers'][number];
 
 /**
- * Whether requests can be sent to it: it is not known to be unhealthy, has not left, and has an address. A server whose
+ * Whether requests can be sent to it: it is not known to be down, has not left, and has an address. A server whose
  * health is not known counts as one that serves.
  */
 export function isUsable({ local, address, departedAt, health }: ListedServer): boolean {
   // The local server's address is its flag's, whatever the snapshot has.
-  return health.status !== 'unhealthy' && (local || (address !== null && departedAt === null));
+  return !isDownState(health.status) && (local || (address !== null && departedAt === null));
 }
 
 export function countHealthy(servers: readonly ListedServer[]): number {
-  return servers.filter(({ departedAt, health }) => health.status !== 'unhealthy' && departedAt === null)
+  return servers.filter(({ departedAt, health }) => !isDownState(health.status) && departedAt === null)
     .length;
 }
 

@@ -15,11 +15,11 @@ const time = v.pipe(
 );
 const texts = v.array(v.string());
 
-/** A server as this router finds it. `unknown`: it has not been asked, or health checks are off. */
+/** A server's state as this router finds it (`ServerState`). `untried`: it has not been asked, or health checks are off. */
 const health = open({
   status: v.string(),
-  /** Why it is unhealthy; `null` otherwise. */
-  cause: v.nullable(v.string()),
+  /** Why it is in this state; `null`: the name of the state says all. */
+  reason: v.nullable(v.string()),
   since: v.nullable(time),
 });
 

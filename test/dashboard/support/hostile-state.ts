@@ -3,7 +3,7 @@ import { explanationText } from '../../../src/dashboard/wording/explanation-text
 import type { HistoryView } from '../../../src/own-paths/history/history-view.ts';
 import type { RouterStatus } from '../../../src/own-paths/status/status-schema.ts';
 import type { Explanation } from '../../../src/proxy/explain.ts';
-import type { HealthStatus } from '../../../src/servers/server-book.ts';
+import type { ServerStatus } from '../../../src/servers/server-book.ts';
 import type { SnapshotServer } from '../../../src/snapshot/format/schema.ts';
 import { listedServer, statusView } from '../../support/status-view.ts';
 
@@ -50,7 +50,7 @@ export function hostileSources(): StatusPageSources & { readonly fields: readonl
 }
 
 function hostileStatus(servers: readonly SnapshotServer[], hostile: (field: string) => string): RouterStatus {
-  const health = { status: 'unhealthy' as HealthStatus, cause: 'unreachable' as const, since: null };
+  const health = { status: 'unreachable' as ServerStatus, reason: null, since: null };
   const view = statusView(hostile('server-id'));
   return {
     ...view,
