@@ -103,7 +103,7 @@ function warningsOf(
   const { routingTable, credentialFiles = none, found = [], health } = options;
   const { preferredVersion = defaultPreferredVersion } = options;
   const reading = options.embeddedSync?.();
-  const isUnhealthy = (id: string): boolean => health?.report(id)?.status === 'unhealthy';
+  const isUnhealthy = (id: string): boolean => health?.isDown(id) === true;
   return [
     ...warnings(`${runbook}credentialreloadfailed`, reloadWarnings(credentialFiles)),
     ...warnings(`${runbook}certificateexpiring`, expiryWarnings(credentialFiles)),
