@@ -21,3 +21,4 @@ export { defaultHttp2ServerLimits } from './server/server-session.ts';
 export type { ResponseWriter, StreamFollower } from './server/server-stream.ts';
 export { GatheredWrites, handleInput } from './sockets/gathered-writes.ts';
 export type { Account, HeldBytes, Holder, Holding, Relief } from './sockets/held-bytes.ts';
+export { connectionBelow, resetConnection } from './sockets/reset-connection.ts';

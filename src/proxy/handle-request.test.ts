@@ -301,6 +301,26 @@ describe('while servers are of several versions', () => {
   });
 });
 
+test('a request that would wait for more than ten seconds gets a 503 then, and is to be sent again', async (context) => {
+  const transport = recordingTransport();
+  const { app } = await testApp({
+    snapshot: clusterThatChangesAt(5_000),
+    receivedAt: start,
+    transport,
+    // The change lies ahead for ever, as where one comes after the other.
+    steadyClock: () => start + 4_000,
+    monotonicClock: () => Date.now(),
+  });
+  context.mock.timers.enable({ apis: ['Date', 'setTimeout'], now: start });
+  const asked = app.request(`https://router${autoscalers}`, { method: 'PUT' });
+  await settle();
+  for (let second = 0; second < 10; second++) await pass(context, 1_000);
+  const response = await asked;
+  assert.equal(response.status, 503);
+  assert.equal(response.headers.get('retry-after'), '1');
+  assert.equal(transport.sent.length, 0);
+});
+
 test('a request that waits for another version waits no longer than its client', async (context) => {
   const transport = recordingTransport(({ destination }) => Response.json({ answeredBy: destination.id }));
   const { app } = await testApp({

@@ -1,4 +1,6 @@
+import { unavailableDecision } from '../routing/decision.ts';
 import { systemClock } from '../runtime/time.ts';
+import { countsAfter, versionSettlesFor } from '../snapshot/routing-table/version-instants.ts';
 import type { AdmittedRequest } from './admitted-request.ts';
 import type { Decider } from './decider.ts';
 import type { RouterSettings } from './options.ts';
@@ -9,6 +11,13 @@ const watchesOpenedOver = 3_000;
 /** Milliseconds between two looks whether servers have confirmed what they are, and how often it is looked. */
 const untilAskedAgain = 100;
 const confirmedSoon = 20;
+
+/**
+ * Milliseconds for which a request waits at most: as long as a router that begins holds back what depends on the version. When
+ * more comes in between, its client asks again (503): a client that renews a Lease gives up after ten seconds (k8s.io/client-go
+ * tools/leaderelection, RenewDeadline).
+ */
+const waitsAtMost = countsAfter + versionSettlesFor;
 
 /** @returns the request, by a new view: what it was decided by may have changed while it waited */
 export function decidedAnew({ inbound, requestInfo, caller }: AdmittedRequest, decider: Decider) {
@@ -23,7 +32,7 @@ export function decidedAnew({ inbound, requestInfo, caller }: AdmittedRequest, d
 export async function settled(
   request: AdmittedRequest,
   decider: Decider,
-  { health, random }: Pick<RouterSettings, 'health' | 'random'>,
+  { health, random, monotonicClock }: Pick<RouterSettings, 'health' | 'random' | 'monotonicClock'>,
 ): Promise<AdmittedRequest> {
   const wait = decider.untilVersionSettles(request);
   if (wait === 0 && !decider.isUnconfirmed(request)) return request;
@@ -33,9 +42,12 @@ export async function settled(
   let unconfirmed = confirmedSoon;
   let spread = request.requestInfo.verb === 'watch' && !isForTrial ? random() * watchesOpenedOver : 0;
   let waiting = request;
+  const since = monotonicClock();
   // Another change may come near while it waits for anything else.
   for (let left = wait; !signal.aborted; left = decider.untilVersionSettles(waiting)) {
-    if (left > 0) await systemClock.sleep(left, signal);
+    const rest = since + waitsAtMost - monotonicClock();
+    if (left > 0 && rest <= 0) return { ...request, decision: unavailableDecision('ServerNotKnown') };
+    if (left > 0) await systemClock.sleep(Math.min(left, rest), signal);
     // Servers that become several versions are asked at once; who cannot ask them responds with 503.
     else if (unconfirmed > 0 && decider.isUnconfirmed(waiting)) {
       unconfirmed--;

@@ -55,6 +55,10 @@ export interface SnapshotInput {
   readonly now: number;
   /** The same moment by the clock of the records. Default 0. */
   readonly monotonic?: number | undefined;
+  /** Milliseconds by which the clock of `now` was set ahead since `previous` was made. Default 0. */
+  readonly set?: number | undefined;
+  /** Who makes it began a short while ago, without a snapshot. Default false. */
+  readonly isNewcomer?: boolean | undefined;
   readonly cluster?: string | undefined;
 }
 
@@ -77,7 +81,7 @@ export interface SnapshotOutput {
  * stays as last known.
  */
 export async function buildSnapshot(input: SnapshotInput): Promise<SnapshotOutput> {
-  const { previous, clusterObjects, now, monotonic = 0 } = input;
+  const { previous, clusterObjects, now, monotonic = 0, set = 0, isNewcomer = false } = input;
   const warnings: string[] = [...clusterObjects.warnings];
   const apiServices = clusterObjects.apiServices ?? previous?.apiServices ?? [];
   const customResourceGroups = clusterObjects.customResourceGroups ?? previous?.customResourceGroups ?? [];
@@ -119,7 +123,7 @@ export async function buildSnapshot(input: SnapshotInput): Promise<SnapshotOutpu
   if (servers.length === 0) return { snapshot: undefined, changed: false, warnings };
 
   const starts = new Map(input.servers.flatMap(({ server, start }) => (start ? [[server.id, start]] : [])));
-  const changes = versionChanges(previous, servers, { now, monotonic }, starts);
+  const changes = versionChanges(previous, servers, { now, monotonic, set, isNewcomer }, starts);
   const candidate: Snapshot = {
     apiVersion: snapshotApiVersion,
     kind: snapshotKind,

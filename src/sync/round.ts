@@ -10,6 +10,7 @@ import type { ReaderRecord } from './reading/reader-record.ts';
 import { createSchemaReader } from './reading/schemas.ts';
 import { ServerReaders } from './reading/server-readers.ts';
 import type { SyncParts } from './sync-parts.ts';
+import { type ChangeMoment, settingBetween } from './version-changes.ts';
 
 export interface RoundOutcome extends SnapshotOutput {
   /** What is known of each server, by ID. */
@@ -38,9 +39,14 @@ export class ClusterReader {
   /** Group versions that once were those of custom resources or extension APIs. */
   readonly #everShared = new Set<string>();
   readonly #schemas;
+  readonly #startedAt: number;
+  /** When the last snapshot was made, or found to be as before. */
+  #moment: ChangeMoment;
 
   constructor(parts: SyncParts) {
     const { clock = systemClock } = parts;
+    this.#startedAt = clock.monotonic();
+    this.#moment = { now: clock.now(), monotonic: this.#startedAt };
     this.#parts = parts;
     this.#clock = clock;
     this.readers = new ServerReaders({ ...parts, clock, timing: timingOf(parts) });
@@ -74,6 +80,7 @@ export class ClusterReader {
     });
     // Last, to include addresses that routers advertised during the reads.
     const addresses = advertised?.resolve(view.servers, previous);
+    const moment = { now: this.#clock.now(), monotonic: this.#clock.monotonic() };
     const output = await buildValidSnapshot({
       servers,
       clusterObjects: view.objects,
@@ -81,12 +88,14 @@ export class ClusterReader {
       advertised: addresses?.addresses,
       schemas: schemas.byServer,
       previous,
-      now: this.#clock.now(),
-      monotonic: this.#clock.monotonic(),
+      ...moment,
+      set: settingBetween(this.#moment, moment),
+      isNewcomer: this.#isNewcomer(moment),
       storageVersions: view.storageVersions,
       decodableVersions: view.decodableVersions,
       cluster,
     });
+    this.#moment = moment;
     return {
       ...output,
       records,
@@ -95,6 +104,11 @@ export class ClusterReader {
       moreSchemas: schemas.more,
       warnings: [...view.warnings, ...(addresses?.warnings ?? []), ...schemas.warnings, ...output.warnings],
     };
+  }
+
+  /** Servers that have departed may count for others for the grace. */
+  #isNewcomer({ monotonic }: ChangeMoment): boolean {
+    return this.#parts.previous === undefined && monotonic - this.#startedAt < timingOf(this.#parts).grace;
   }
 }
 

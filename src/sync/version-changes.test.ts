@@ -24,6 +24,7 @@ function snapshotAt(
  * What the next snapshot says, in seconds since the start.
  * @param ready by server: when it was not ready yet, and when it was
  * @param set how far the wall clock was set ahead since the start, seconds
+ * @param setSinceBefore the same since the snapshot of before was made
  */
 function changesOf(
   previous: Snapshot | undefined,
@@ -31,6 +32,8 @@ function changesOf(
   seconds: number,
   ready: Readonly<Record<string, readonly [number | undefined, number]>> = {},
   set = 0,
+  setSinceBefore = 0,
+  isNewcomer = false,
 ) {
   const monotonic = (at: number) => monotonicAtStart + at * 1_000;
   const starts = new Map(
@@ -40,7 +43,12 @@ function changesOf(
     ]),
   );
   const { servers } = snapshotAt(versions);
-  const now = { now: start + (seconds + set) * 1_000, monotonic: monotonic(seconds) };
+  const now = {
+    now: start + (seconds + set) * 1_000,
+    monotonic: monotonic(seconds),
+    set: setSinceBefore * 1_000,
+    isNewcomer,
+  };
   const inSeconds = (text = '') => (Date.parse(text) - start) / 1_000;
   return versionChanges(previous, servers, now, starts).map(
     ({ server, from, to, at, waitFrom }) =>
@@ -89,7 +97,12 @@ test('servers that come and leave count, too; one that replaces another at its p
   ]);
   assert.deepEqual(
     changesOf(before, { a: 'v1.35.0', b: 'v1.35.0', d: 'v1.36.0' }, 2, { d: [1, 1.5] }),
-    ['c 1.36 undefined 11.5 from 9', 'd undefined 1.36 11.5 from 9'],
+    [],
+    'it goes on at its address under another ID',
+  );
+  assert.deepEqual(
+    changesOf(before, { a: 'v1.35.0', b: 'v1.35.0', d: 'v1.37.0' }, 2, { d: [1, 1.5] }),
+    ['c 1.36 undefined 11.5 from 9', 'd undefined 1.37 11.5 from 9'],
     'at the same address',
   );
   assert.deepEqual(
@@ -99,6 +112,37 @@ test('servers that come and leave count, too; one that replaces another at its p
     ['d 1.36 undefined 11.5 from 9'],
     'it had two IDs for a moment',
   );
+});
+
+test('a server whose ID is found after its address goes on as it was, with what is to come of it', () => {
+  const at = new Date(start + 10_000).toISOString();
+  const changes = [
+    { server: 'c', to: '1.36', at, waitFrom: at },
+    { server: 'd', to: '1.36', at: new Date(start + 18_000).toISOString(), waitFrom: at },
+  ];
+  const both = snapshotAt({ ...mixed, d: 'v1.36.0' }, changes);
+  assert.deepEqual(changesOf(both, { a: 'v1.35.0', b: 'v1.35.0', d: 'v1.36.0' }, 9), [
+    'd undefined 1.36 10 from 10',
+  ]);
+});
+
+test('a change stays with its instant when the clock is set, forwards and back', () => {
+  const at = new Date(start + 10_000).toISOString();
+  const before = snapshotAt(mixed, [{ server: 'c', from: '1.35', to: '1.36', at, waitFrom: at }]);
+  assert.deepEqual(changesOf(before, mixed, 4, {}, 3_600, 3_600), ['c 1.35 1.36 3610 from 3610']);
+  assert.deepEqual(changesOf(before, mixed, 4, {}, -3_600, -3_600), ['c 1.35 1.36 -3590 from -3590']);
+});
+
+test('a newcomer does not know what a server was that it has never seen: it waits until that counts for everybody', () => {
+  const before = snapshotAt({ a: 'v1.35.0', b: 'v1.36.0' });
+  const after = { a: 'v1.35.0', b: 'v1.36.0', e: 'v1.35.0' };
+  const ready = { e: [3, 3.5] } as const;
+  assert.deepEqual(changesOf(before, after, 4, ready), ['e undefined 1.35 13.5 from 11']);
+  assert.deepEqual(changesOf(before, after, 4, ready, 0, 0, true), [
+    'a undefined 1.35 13.5 from 4',
+    'b undefined 1.36 13.5 from 4',
+    'e undefined 1.35 13.5 from 4',
+  ]);
 });
 
 test('who begins to read a cluster of several versions does not know what others go by, and waits until all have changed', () => {

@@ -8,12 +8,25 @@ import type { SeenStart } from './documents/sync-server.ts';
 /** How long a change that counts stays in the snapshot, milliseconds: a router that missed a snapshot has it from a later one. */
 const keptFor = 60_000;
 
-/** One moment by both clocks. */
-interface Now {
+/** One moment by both clocks, and what this reader knows of the time before. */
+export interface ChangeMoment {
   /** Milliseconds since the epoch. */
   readonly now: number;
   /** Milliseconds of a clock that only rises. */
   readonly monotonic: number;
+  /** Milliseconds by which the clock of `now` was set ahead since the last snapshot was made. Default 0. */
+  readonly set?: number;
+  /** It began a short while ago, without a snapshot: others may know servers that have been away since. Default false. */
+  readonly isNewcomer?: boolean;
+}
+
+/** Less than this is how clocks run, milliseconds: what is kept moves by none of it. */
+const clockNoise = 100;
+
+/** Milliseconds by which the clock of `now` was set ahead between two moments. Pure. */
+export function settingBetween(before: ChangeMoment | undefined, { now, monotonic }: ChangeMoment): number {
+  const set = before === undefined ? 0 : now - before.now - (monotonic - before.monotonic);
+  return Math.abs(set) < clockNoise ? 0 : set;
 }
 
 /**
@@ -28,38 +41,96 @@ interface Now {
 export function versionChanges(
   previous: Snapshot | undefined,
   servers: readonly SnapshotServer[],
-  { now, monotonic }: Now,
+  moment: ChangeMoment,
   starts: ReadonlyMap<string, SeenStart> = new Map(),
 ): readonly VersionChange[] {
-  const kept = (previous?.metadata.versionChanges ?? []).filter(
-    ({ at }) => Math.abs(now - (parseRfc3339(at) ?? 0)) < keptFor,
-  );
+  // Where all servers are of one version, nobody can go by another one, whatever counted a moment ago.
+  if (!areSeveralVersions(servers.map(countedVersionOf))) return [];
+  const { now, monotonic } = moment;
+  const ahead = (milliseconds: number) => new Date(now + milliseconds).toISOString();
+  const untilItCounts = (by: string) =>
+    (starts.get(by)?.readyAt ?? monotonic) - monotonic + countsAfter + versionSettlesFor;
   // Without one of before each server may have changed a moment ago, and others may go by what it was.
   const before = new Map(previous?.servers.map((server) => [server.id, server]));
+  const unknown = servers.filter((server) => !isKnown(server, before));
+  if (previous === undefined || (moment.isNewcomer === true && unknown.length > 0)) {
+    const at = ahead(Math.max(...unknown.map(({ id }) => untilItCounts(id))));
+    return servers.flatMap((server) => {
+      const to = countedVersionOf(server);
+      return to === undefined ? [] : [{ server: server.id, to, at, waitFrom: ahead(0) }];
+    });
+  }
   const after = new Map(servers.map((server) => [server.id, server]));
-  const text = (ago: number) => new Date(now - ago).toISOString();
+  const successors = successorsOf(previous, before, servers);
+  const kept = keptChanges(previous, moment, successors);
   const changes = [...new Set([...before.keys(), ...after.keys()])].sort().flatMap((id) => {
     const [from, to] = [before.get(id), after.get(id)].map((server) => server && countedVersionOf(server));
-    if (mayBeOneVersion(from, to)) return [];
+    const isRenamed = successors.has(id) || [...successors.values()].includes(id);
+    if (mayBeOneVersion(from, to) || isRenamed) return [];
     // One that another has replaced leaves when that one comes, or has come.
     const by = after.has(id)
       ? id
       : (servers.find((server) => isAt(server, before.get(id), !before.has(server.id)))?.id ?? id);
-    const { readyAt = monotonic, notReadyAt } = starts.get(by) ?? {};
-    const mayCountAgo = notReadyAt === undefined ? 0 : monotonic - notReadyAt - countsAfter;
+    const { notReadyAt } = starts.get(by) ?? {};
+    const untilItMayCount = notReadyAt === undefined ? 0 : notReadyAt + countsAfter - monotonic;
     return [
       {
         server: id,
         ...(from === undefined ? {} : { from }),
         ...(to === undefined ? {} : { to }),
-        at: text(monotonic - readyAt - countsAfter - versionSettlesFor),
-        waitFrom: text(mayCountAgo),
+        at: ahead(untilItCounts(by)),
+        waitFrom: ahead(untilItMayCount),
       },
     ];
   });
-  // Where all servers are of one version, nobody can go by another one, whatever counted a moment ago.
-  if (!areSeveralVersions(servers.map(countedVersionOf))) return [];
   return [...kept, ...changes.filter(({ at }) => now < Date.parse(at) + keptFor)];
+}
+
+/** Whether there was one of its ID before, or one in its place. */
+function isKnown(server: SnapshotServer, before: ReadonlyMap<string, SnapshotServer>): boolean {
+  return before.has(server.id) || [...before.values()].some((other) => isAt(server, other, true));
+}
+
+/** Servers of before that go on under another ID: it is found later than the address of a server. @returns new ID by old one */
+function successorsOf(
+  { metadata }: Snapshot,
+  before: ReadonlyMap<string, SnapshotServer>,
+  servers: readonly SnapshotServer[],
+): ReadonlyMap<string, string> {
+  const ids = new Set(servers.map(({ id }) => id));
+  const coming = new Set(
+    (metadata.versionChanges ?? []).flatMap(({ server, from }) => (from === undefined ? server : [])),
+  );
+  const successors = new Map<string, string>();
+  for (const [id, server] of before) {
+    if (ids.has(id)) continue;
+    const version = countedVersionOf(server);
+    // One that has counted beside it is another server.
+    const successor = servers
+      .filter((other) => !before.has(other.id) || coming.has(other.id))
+      .find((other) => isAt(other, server, !before.has(other.id)));
+    const isSame = successor !== undefined && mayBeOneVersion(version, countedVersionOf(successor));
+    if (isSame) successors.set(id, successor.id);
+  }
+  return successors;
+}
+
+/** What was told before, by the clock of now, under the IDs of now. */
+function keptChanges(
+  { metadata }: Snapshot,
+  { now, set = 0 }: ChangeMoment,
+  successors: ReadonlyMap<string, string>,
+): readonly VersionChange[] {
+  const moved = (text: string) =>
+    set === 0 ? text : new Date((parseRfc3339(text) ?? 0) + set).toISOString();
+  const renamed = new Set(successors.values());
+  return (metadata.versionChanges ?? []).flatMap(({ server, at, waitFrom, ...change }) => {
+    // That it came was said when it had two IDs.
+    if (renamed.has(server) && change.from === undefined) return [];
+    if (Math.abs(now - set - (parseRfc3339(at) ?? 0)) >= keptFor) return [];
+    const kept = { server: successors.get(server) ?? server, ...change, at: moved(at) };
+    return [waitFrom === undefined ? kept : { ...kept, waitFrom: moved(waitFrom) }];
+  });
 }
 
 /** @param isNew it was not in the snapshot before: then one with the same host name takes the place of another */

@@ -50,6 +50,22 @@ export const keptSeeds = [
   { seed: 247, was: 'a second try went to the next process of a server, without a probe of that' },
   { seed: 20, was: 'a router that had been cut off in a cluster of one version wrote by what it knew' },
   { seed: 109, was: 'a router took the process behind a server that had been silent for the one before' },
+  {
+    seed: 157,
+    was: 'a write that lay in a partition, on a connection of earlier credentials, was carried out when that ended: a field was lost',
+  },
+  {
+    seed: 450,
+    was: 'a router whose clock was set back forgot a change of versions that was to come',
+  },
+  {
+    seed: 511,
+    was: 'requests waited for one change after the other, where the address of a server was known before its ID',
+  },
+  {
+    seed: 598,
+    was: 'a router that began while a server was away took it for a new one when that came back',
+  },
 ] as const;
 
 /** A fixed set, by what happens in them: each sort of fault is in one. */

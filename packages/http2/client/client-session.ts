@@ -30,6 +30,7 @@ import { LeakyBucket } from '../frames/leaky-bucket.ts';
 import { headSize, requestBlock } from '../frames/message-heads.ts';
 import { type ReceivingSession, SessionReceiver } from '../frames/session-receiver.ts';
 import { handleInput, type PieceWriter } from '../sockets/gathered-writes.ts';
+import { resetConnection } from '../sockets/reset-connection.ts';
 import {
   asError,
   type ClientLimits,
@@ -329,11 +330,16 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
     if (this.streams === 0) this.#end();
   }
 
+  /** Nothing that waits to be sent arrives any more: a request whose client was told that it failed is not carried out later. */
   destroy(error: Error): void {
+    this.#stop(error);
+    resetConnection(this.#options.socket);
+  }
+
+  #stop(error: Error): void {
     this.#drain();
     this.#error ??= error;
     this.#receiver.stop();
-    this.#options.socket.destroy();
   }
 
   streamClosed(stream: ClientStream, code: number): void {
@@ -372,7 +378,9 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
 
   #fail(error: unknown): void {
     this.#sendGoAway(error instanceof Http2Error ? error.errorCode : errorCode.internalError);
-    this.destroy(asError(error));
+    this.#stop(asError(error));
+    // In order: a reset could overtake the GOAWAY.
+    this.#options.socket.destroy();
   }
 
   stateOf(streamId: number): ClosedState {

@@ -90,8 +90,9 @@ export class NodeTransport implements Transport {
   readonly #silenceDeadlines: Deadlines | undefined;
   /** By origin. Each has few, and comparing them costs less than making a key for every request. */
   readonly #byOrigin = new Map<string, InUse[]>();
-  readonly #retired = new Set<DestinationPool>();
   readonly #http1InUse: Http1ConnectionCount = { open: 0 };
+  /** With the destination to which each leads: their requests in flight end on them. */
+  readonly #retired = new Map<DestinationPool, Destination>();
   #closed = false;
 
   constructor(options: NodeTransportOptions) {
@@ -194,13 +195,17 @@ export class NodeTransport implements Transport {
   }
 
   /**
-   * Ends the connections to a destination; the next request opens new ones. `at-once` aborts requests in flight,
-   * `when-idle` lets them end. Tunnels of upgrades stay open.
+   * Ends the connections to a destination; the next request opens new ones. `at-once` aborts requests in flight, those on
+   * connections that credentials of before opened as well; `when-idle` lets them end. Tunnels of upgrades stay open.
    */
   endConnections(destination: Destination, how: ConnectionEnd): void {
     const isOver = (each: Destination): boolean => leadsTo(each, destination);
-    if (how === 'when-idle') this.#retire(isOver);
-    else for (const pool of this.#takeOut(isOver)) destroy(pool);
+    if (how === 'when-idle') {
+      this.#retire(isOver);
+      return;
+    }
+    for (const { pool } of this.#takeOut(isOver)) destroy(pool);
+    for (const [pool, led] of this.#retired) if (led.origin === destination.origin) destroy(pool);
   }
 
   /**
@@ -216,14 +221,15 @@ export class NodeTransport implements Transport {
     this.#closed = true;
     this.#headDeadlines?.stop();
     this.#silenceDeadlines?.stop();
-    for (const pool of [...this.#takeOut(() => true), ...this.#retired]) destroy(pool);
+    for (const { pool } of this.#takeOut(() => true)) destroy(pool);
+    for (const pool of this.#retired.keys()) destroy(pool);
   }
 
-  #takeOut(isOver: (destination: Destination) => boolean): DestinationPool[] {
-    const over: DestinationPool[] = [];
+  #takeOut(isOver: (destination: Destination) => boolean): InUse[] {
+    const over: InUse[] = [];
     for (const [origin, all] of this.#byOrigin) {
       const left = all.filter(({ destination }) => !isOver(destination));
-      for (const each of all) if (!left.includes(each)) over.push(each.pool);
+      for (const each of all) if (!left.includes(each)) over.push(each);
       if (left.length === 0) this.#byOrigin.delete(origin);
       else this.#byOrigin.set(origin, left);
     }
@@ -231,8 +237,8 @@ export class NodeTransport implements Transport {
   }
 
   #retire(isOver: (destination: Destination) => boolean): void {
-    for (const pool of this.#takeOut(isOver)) {
-      this.#retired.add(pool);
+    for (const { pool, destination } of this.#takeOut(isOver)) {
+      this.#retired.set(pool, destination);
       const forget = (): boolean => this.#retired.delete(pool);
       // Closing fails only if it was destroyed meanwhile.
       pool.close().then(forget, forget);

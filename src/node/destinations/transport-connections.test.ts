@@ -76,6 +76,23 @@ describe('credentials that change while a connection is being opened', () => {
   }
 });
 
+test('a write of a server that is given up is reset, also on a connection of earlier credentials: it does not arrive later', async (context) => {
+  const arrived = Promise.withResolvers<PeerOutgoing>();
+  const peer = await startPeer(context, 'h2', (_incoming, outgoing) => arrived.resolve(outgoing));
+  const transport = newTransport(context);
+  const write = new Request('https://router/', { method: 'POST', body: 'content' });
+  const failed = failureOf(send(transport, peer.destination, inboundFromRequest(write), { method: 'POST' }));
+  const { stream } = await arrived.promise;
+  const socket = stream?.session?.socket;
+  assert.ok(socket !== undefined);
+  const reset = new Promise((resolve) => socket.once('error', resolve));
+  transport.updateCredentials(credentials);
+  transport.endConnections(peer.destination, 'at-once');
+  assert.equal((await failed).mayHaveBeenProcessed, true);
+  // Closed in order, the connection would give its server what waits in the kernel (tcp(7), tcp_orphan_retries).
+  assert.equal(((await reset) as NodeJS.ErrnoException).code, 'ECONNRESET');
+});
+
 test('attack: many CA bundles never change what peers are checked against', async (context) => {
   const peer = await startPeer(context, 'h2', () => {});
   const { dialer } = newTransport(context);

@@ -2,10 +2,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
-import { networkOf } from '../../../packages/http2/shared.ts';
+import { connectionBelow, networkOf } from '../../../packages/http2/shared.ts';
 import type { FailureLog } from '../../runtime/logger.ts';
 import type { ServerLimits } from '../exchange/serving-limits.ts';
-import { connectionBelow } from './held-by-kernel.ts';
 
 /** Requests that may wait on one HTTP/1.1 connection; as many as concurrent HTTP/2 streams. */
 const maximumWaiting = 100;

@@ -1,6 +1,5 @@
 import type { TLSSocket } from 'node:tls';
-import type { Account } from '../../../packages/http2/shared.ts';
-import { connectionBelow } from './held-by-kernel.ts';
+import { type Account, connectionBelow } from '../../../packages/http2/shared.ts';
 
 /** Bytes of a handshake that are not counted: more than any authority's certificates take, and what a record may still lack. */
 const uncounted = 16 * 1024;

@@ -2,10 +2,16 @@ import { IncomingMessage, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
-import { type Account, type Holder, type Holding, headMemory } from '../../../packages/http2/shared.ts';
+import {
+  type Account,
+  type Holder,
+  type Holding,
+  headMemory,
+  resetConnection,
+} from '../../../packages/http2/shared.ts';
 import { forgetHead } from '../exchange/http1-heads.ts';
 import type { UpgradeMemory } from '../upgrades/upgrade.ts';
-import { type HeldByKernel, resetConnection } from './held-by-kernel.ts';
+import type { HeldByKernel } from './held-by-kernel.ts';
 
 /**
  * Lines of heads that Node's parser keeps as long as the connection is open, each until a later head has a line at the

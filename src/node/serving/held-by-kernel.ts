@@ -2,8 +2,7 @@ import { fstatSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { TLSSocket } from 'node:tls';
-import type { Account, Holding } from '../../../packages/http2/shared.ts';
+import { type Account, type Holding, resetConnection } from '../../../packages/http2/shared.ts';
 
 /** Milliseconds between two looks at the kernel's tables. */
 const lookEvery = 1_000;
@@ -56,27 +55,6 @@ async function readTables(): Promise<ReadonlyMap<number, number>> {
 
 /** Node keeps the handle on the socket; its types leave it out. */
 type HandledSocket = Socket & { readonly _handle?: { readonly fd?: number } | null };
-
-/** Node keeps it on the socket; its types leave it out. */
-type OverSocket = TLSSocket & { readonly _parent?: Socket | null };
-
-export function connectionBelow(socket: TLSSocket): Socket | undefined {
-  return (socket as OverSocket)._parent ?? undefined;
-}
-
-/**
- * Ends a connection with a reset: closed in order, its send queue stays in the kernel until the client has taken it, for minutes
- * with a client that reads nothing (tcp(7), tcp_orphan_retries).
- */
-export function resetConnection(socket: Duplex): void {
-  const below = socket instanceof TLSSocket ? connectionBelow(socket) : undefined;
-  try {
-    below?.resetAndDestroy();
-  } catch {
-    // The connection has no handle any more, or never had one of TCP.
-  }
-  socket.destroy();
-}
 
 /** One connection, with what the kernel was last seen to hold for it. */
 export class Followed {

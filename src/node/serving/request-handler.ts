@@ -4,6 +4,7 @@ import type { Duplex, Readable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import { getRequestListener } from '@hono/node-server';
 import {
+  connectionBelow,
   type Holding,
   lightRequest,
   type ReceivedRequest,
@@ -28,7 +29,6 @@ import {
 } from '../exchange/node-inbound.ts';
 import type { ResponseSink } from '../exchange/response-sink.ts';
 import type { HeadRefusal } from './held-by-http1.ts';
-import { connectionBelow } from './held-by-kernel.ts';
 import { Http1ResponseSink } from './http1-response-sink.ts';
 
 function explain(code: string): string {

@@ -3,7 +3,13 @@ import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import type { Http2Server, MemoryBudget } from '../../../packages/http2/index.ts';
-import { type Account, handleInput, networkOf, type Relief } from '../../../packages/http2/shared.ts';
+import {
+  type Account,
+  handleInput,
+  networkOf,
+  type Relief,
+  resetConnection,
+} from '../../../packages/http2/shared.ts';
 import { defaultLogger } from '../../runtime/console-logger.ts';
 import { FailureLog, type Logger } from '../../runtime/logger.ts';
 import { defaultServerLimits, memoryForOthers, type ServerLimits } from '../exchange/serving-limits.ts';
@@ -12,7 +18,7 @@ import { isForTunnel, type UpgradeListener } from '../upgrades/upgrade.ts';
 import { OneAtATime, ServerConnections, turnedAwayLog } from './connections.ts';
 import { countHandshake } from './held-by-handshake.ts';
 import { HeldByHttp1, type Http1Message } from './held-by-http1.ts';
-import { HeldByKernel, resetConnection } from './held-by-kernel.ts';
+import { HeldByKernel } from './held-by-kernel.ts';
 import { routerHttp2Server } from './http2-server.ts';
 import { newHttpsServer, type ServerTlsOptions } from './https-server.ts';
 import {

@@ -174,6 +174,7 @@ export class Connection {
   readonly #there: Direction = { last: 0 };
   readonly #back: Direction = { last: 0 };
   readonly #calls = new Set<Call>();
+  #resetAt = Number.POSITIVE_INFINITY;
   isOpen = true;
 
   constructor(network: Network, listener: Listener, server: Machine, options: ConnectionOptions) {
@@ -202,8 +203,10 @@ export class Connection {
       };
     }
     this.#calls.add(call);
+    const leavesAt = this.#network.openAt(this.client.name, this.listener.node);
     this.toServer(() => {
-      if (call.isAborted) return;
+      // What a partition has kept in the send queue is gone with a reset (tcp(7), SO_LINGER of 0 seconds).
+      if (call.isAborted || leavesAt > this.#resetAt) return;
       this.listener.handle(request, call);
     });
     return {
@@ -258,13 +261,15 @@ export class Connection {
     });
   }
 
-  /** By its client, at once: its calls fail there, and the server hears of it. */
+  /** A reset by its client: its calls fail there, and the server hears of it. */
   dropped(): void {
     const calls = [...this.#calls];
+    this.#resetAt = this.#network.run.now;
     this.clientGone();
     for (const call of calls) call.broken();
   }
 
+  /** In order, as the kernel does it for a process that ends: what is in the send queue arrives first, however late. */
   clientGone(): void {
     if (!this.isOpen) return;
     this.toServer(() => {

@@ -34,6 +34,7 @@ class ModelledPool implements DestinationPool {
   readonly #open = new Set<Connection>();
   #isDialling = false;
   #isClosed = false;
+  readonly #ended = Promise.withResolvers<void>();
 
   constructor(
     world: World,
@@ -111,7 +112,10 @@ class ModelledPool implements DestinationPool {
     const listener = network.at(origin);
     this.#isDialling = false;
     // A pool that is closed gives out what waits in it.
-    if (listener === undefined || (this.#isClosed && this.#queue.length === 0)) return;
+    if (listener === undefined || (this.#isClosed && this.#queue.length === 0)) {
+      this.#endIfEmpty();
+      return;
+    }
     let isOrderly = false;
     const connection: Connection = new Connection(network, listener, server, {
       client: this.#machine,
@@ -125,6 +129,7 @@ class ModelledPool implements DestinationPool {
       onBroken: () => {
         if (this.#connection === connection) this.#connection = undefined;
         this.#open.delete(connection);
+        this.#endIfEmpty();
         if (!isOrderly) this.#events.onConnectionLost?.(origin);
       },
     });
@@ -138,6 +143,16 @@ class ModelledPool implements DestinationPool {
   #closeOne(connection: Connection): void {
     connection.close();
     this.#open.delete(connection);
+    this.#endIfEmpty();
+  }
+
+  /** The last request on a connection that takes no more of them is over. */
+  #closeIfIdle(connection: Connection): void {
+    if (this.#isClosed && connection.calls === 0 && this.#open.has(connection)) this.#closeOne(connection);
+  }
+
+  #endIfEmpty(): void {
+    if (this.#isClosed && !this.#isDialling && this.#open.size === 0) this.#ended.resolve();
   }
 
   #send(connection: Connection, queued: Queued): void {
@@ -152,6 +167,7 @@ class ModelledPool implements DestinationPool {
         if (isOver) return;
         isOver = true;
         abort();
+        this.#closeIfIdle(connection);
         listener.fail(reason, false);
       },
     };
@@ -174,6 +190,7 @@ class ModelledPool implements DestinationPool {
           data: (text) => listener.data(Buffer.from(text)),
           end: () => {
             isOver = true;
+            this.#closeIfIdle(connection);
             listener.end();
           },
           broken: () => {
@@ -193,8 +210,9 @@ class ModelledPool implements DestinationPool {
   close(): Promise<void> {
     this.#isClosed = true;
     this.#connection = undefined;
-    for (const connection of [...this.#open]) if (connection.calls === 0) this.#closeOne(connection);
-    return Promise.resolve();
+    for (const connection of [...this.#open]) this.#closeIfIdle(connection);
+    this.#endIfEmpty();
+    return this.#ended.promise;
   }
 
   destroy(): Promise<void> {
@@ -207,6 +225,7 @@ class ModelledPool implements DestinationPool {
     const waiting = this.#queue;
     this.#queue = [];
     for (const each of waiting) each.listener.fail(new Error('the pool is closed'), true);
+    this.#ended.resolve();
     return Promise.resolve();
   }
 }
