@@ -2,18 +2,14 @@ import assert from 'node:assert/strict';
 import { connect, createServer } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { request } from 'undici';
+import type { RouterStatus } from '../src/own-paths/status/status-schema.ts';
 import { listenOnLoopback } from './support/listen-on-loopback.ts';
 import { askRouter, clientAgent, eventuallyReturns, startSync, syncCluster } from './support/sync-cluster.ts';
 
 /** Only the newer one of the two servers here serves it. */
 const flowSchemas = '/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas';
 
-interface KnownServer {
-  readonly id: string;
-  readonly stale: boolean;
-  readonly address?: string;
-  readonly addressSource?: string | null;
-}
+type KnownServer = RouterStatus['servers'][number];
 
 /** An address of the router's that only the operator knows of, as behind a port mapping. */
 async function mappedPort(context: TestContext) {
@@ -100,9 +96,9 @@ test('an address given to a router goes before the one that its server is listed
   });
   const client = askRouter(context, routerA.origin, cluster);
   const { servers } = await eventuallyReturns(client.status, (status) =>
-    status.servers.some(({ addressSource }: KnownServer) => addressSource === 'advertised'),
+    status.servers.some(({ addressSource }) => addressSource === 'advertised'),
   );
-  const told = new Map(servers.map((server: KnownServer) => [server.id, server]));
+  const told = new Map(servers.map((server) => [server.id, server]));
   assert.equal(told.get(a.serverId)?.address, new URL(routerA.origin).host);
   assert.deepEqual(
     [told.get(b.serverId)?.address, told.get(b.serverId)?.addressSource],

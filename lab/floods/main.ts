@@ -10,22 +10,12 @@ import { findProgram } from '../../test/support/find-program.ts';
 import { freePort } from '../../test/support/free-port.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
 import { type Cleanup, withCleanup } from '../harness/cleanup.ts';
-import { countFrom, runMainWithOptions, secondsFrom } from '../harness/command-line.ts';
+import { countFrom, runExperiment, secondsFrom } from '../harness/command-line.ts';
 import { usageOf } from '../harness/process-usage.ts';
 import { median } from '../harness/statistics.ts';
 import { markdownTable } from '../report/text-table.ts';
 import { type Flood, floods } from './floods.ts';
 import { attackWholeRouters } from './whole-router.ts';
-
-const usage = `npm run lab -- floods [options]
-  --seconds N      of each flood (3)
-  --against TREE   a checkout of an earlier revision with its node_modules, measured too
-  --only TEXT      floods whose titles hold it
-  --memory N,…     attacks on a whole router in place of the floods, in cgroups of so many MiB (512,2048), Linux
-  --attacks N1,…   only these; with + between them one after the other
-  --tunnels N      honest port-forwards beside them (2000)
-  --watches N      honest watches (50)
-  --rest N         seconds after the last attack (60)`;
 
 /** KiB that a server may have in memory: beyond, it is ended, as a container would be. */
 const memoryLimit = 512 * 1024;
@@ -46,17 +36,31 @@ interface Finding {
   readonly isEnded: boolean;
 }
 
-await runMainWithOptions(
-  usage,
+await runExperiment(
+  'floods',
   {
-    seconds: { type: 'string', default: '3' },
-    against: { type: 'string' },
-    only: { type: 'string' },
-    memory: { type: 'string' },
-    attacks: { type: 'string', default: '' },
-    tunnels: { type: 'string', default: '2000' },
-    watches: { type: 'string', default: '50' },
-    rest: { type: 'string', default: '60' },
+    seconds: { type: 'string', default: '3', value: 'N', about: 'of each flood' },
+    against: {
+      type: 'string',
+      value: 'TREE',
+      about: 'a checkout of an earlier revision with its node_modules, measured too',
+    },
+    only: { type: 'string', value: 'TEXT', about: 'floods whose titles hold it' },
+    memory: {
+      type: 'string',
+      value: 'N,…',
+      about:
+        'attacks on a whole router in place of the floods, in cgroups of so many MiB, such as 512,2048; Linux',
+    },
+    attacks: {
+      type: 'string',
+      default: '',
+      value: 'N1,…',
+      about: 'only these; with + between them one after the other',
+    },
+    tunnels: { type: 'string', default: '2000', value: 'N', about: 'honest port-forwards beside them' },
+    watches: { type: 'string', default: '50', value: 'N', about: 'honest watches' },
+    rest: { type: 'string', default: '60', value: 'N', about: 'seconds after the last attack' },
   },
   ({ memory, ...given }) =>
     withCleanup(async (cleanup) => {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { startChild } from '../../test/support/child-process.ts';
 import { Cleanup, withCleanup } from './cleanup.ts';
-import { countFrom, namesFrom, secondsFrom, UsageError } from './command-line.ts';
+import { countFrom, namesFrom, secondsFrom, UsageError, usageOf } from './command-line.ts';
 
 test('names come in the order of the tables, whatever the order they were given in', () => {
   assert.deepEqual(namesFrom('only', 'c, a', ['a', 'b', 'c']), ['a', 'c']);
@@ -30,6 +30,17 @@ test('seconds of a load are tenths, and more than none', () => {
   for (const wrong of ['0', '0.0', '-1', '0.45', '1e3', 'many', '', ' 1', 'Infinity']) {
     assert.throws(() => secondsFrom('seconds', wrong), UsageError, wrong);
   }
+});
+
+test('the help of an experiment has each option, what it takes, and its default', () => {
+  const options = {
+    rounds: { type: 'string', default: '3', value: 'N', about: 'how many' },
+    quick: { type: 'boolean', default: false, about: 'one only' },
+  } as const;
+  assert.equal(
+    usageOf('bench', options),
+    'npm run lab -- bench [options]\n  --rounds N  how many (3)\n  --quick     one only',
+  );
 });
 
 test('everything is cleaned up, the last opened first, also when something fails', async () => {

@@ -1,4 +1,4 @@
-import { type ParseArgsConfig, parseArgs } from 'node:util';
+import { parseArgs } from 'node:util';
 
 /** A mistake in the command line: told without a stack. */
 export class UsageError extends Error {}
@@ -46,30 +46,71 @@ async function runMain(main: () => Promise<number>): Promise<void> {
   try {
     process.exitCode = await main();
   } catch (error) {
-    const isUsage = error instanceof UsageError || isParseError(error);
+    const isUsage = error instanceof UsageError;
     console.error(isUsage ? error.message : error);
     process.exitCode = isUsage ? 2 : 1;
   }
 }
 
-type Options = NonNullable<ParseArgsConfig['options']>;
+/** Options by name, each with what `--help` says of it. */
+type Options = Readonly<
+  Record<
+    string,
+    {
+      readonly type: 'string' | 'boolean';
+      readonly default?: string | boolean;
+      /** For one with a value, how that is called: `N`, `LIST`. */
+      readonly value?: string;
+      readonly about: string;
+    }
+  >
+>;
 
 /** What `parseArgs` makes of these options. */
 export type OptionValues<Given extends Options> = ReturnType<typeof parseArgs<{ options: Given }>>['values'];
 
-/** The same for a command with options and no other arguments; `--help` shows `usage` and does nothing else. */
-export function runMainWithOptions<const Given extends Options>(
-  usage: string,
+/** What `--help` prints. */
+export function usageOf(experiment: string, options: Options): string {
+  const heads = Object.entries(options).map(([name, { value }]) =>
+    value === undefined ? `--${name}` : `--${name} ${value}`,
+  );
+  const width = Math.max(...heads.map(({ length }) => length));
+  const rows = Object.values(options).map(({ about, default: usual }, index) => {
+    const inUse = typeof usual === 'string' && usual !== '' ? ` (${usual})` : '';
+    return `  ${(heads[index] ?? '').padEnd(width)}  ${about}${inUse}`;
+  });
+  return [`npm run lab -- ${experiment} [options]`, ...rows].join('\n');
+}
+
+/**
+ * The options that an experiment is given. `--help` shows what there is, and ends the process; so does one that there is not,
+ * with 2.
+ */
+export function readOptions<const Given extends Options>(
+  experiment: string,
+  options: Given,
+): OptionValues<Given> {
+  const usage = usageOf(experiment, options);
+  if (process.argv.includes('--help')) {
+    console.log(usage);
+    process.exit(0);
+  }
+  try {
+    return parseArgs<{ options: Given }>({ options }).values;
+  } catch (error) {
+    if (!isParseError(error)) throw error;
+    console.error(`${error.message}\n\n${usage}`);
+    process.exit(2);
+  }
+}
+
+/** Runs an experiment with these options, and no other arguments. */
+export function runExperiment<const Given extends Options>(
+  experiment: string,
   options: Given,
   main: (values: OptionValues<Given>) => Promise<number>,
 ): Promise<void> {
-  return runMain(async () => {
-    if (process.argv.includes('--help')) {
-      console.log(usage);
-      return 0;
-    }
-    return main(parseArgs<{ options: Given }>({ options }).values);
-  });
+  return runMain(() => main(readOptions(experiment, options)));
 }
 
 /** Whether `parseArgs` has refused the arguments. */

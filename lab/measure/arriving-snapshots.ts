@@ -10,7 +10,6 @@ import { createSecureServer } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
 import { Agent, request } from 'undici';
 import { serveFlags } from '../../demo/routers.ts';
 import { silentLogger } from '../../src/runtime/logger.ts';
@@ -24,17 +23,16 @@ import { flagArguments } from '../../test/support/command.ts';
 import { createEmbeddedCluster } from '../../test/support/embedded-cluster.ts';
 import { freePort } from '../../test/support/free-port.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
+import { readOptions } from '../harness/command-line.ts';
 import { packagedServe } from '../harness/packaged-command.ts';
 import { usageOf } from '../harness/process-usage.ts';
 import { markdownTable } from '../report/text-table.ts';
 import { largeCluster } from './large-cluster.ts';
 
-const { values } = parseArgs({
-  options: {
-    servers: { type: 'string', default: '200' },
-    resources: { type: 'string', default: '5000' },
-    seconds: { type: 'string', default: '20' },
-  },
+const values = readOptions('arriving', {
+  servers: { type: 'string', default: '200', value: 'N', about: 'how many' },
+  resources: { type: 'string', default: '5000', value: 'N', about: 'of each' },
+  seconds: { type: 'string', default: '20', value: 'N', about: 'how long' },
 });
 const [servers, resources, seconds] = [values.servers, values.resources, values.seconds].map(Number) as [
   number,

@@ -6,9 +6,9 @@
  */
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
 import { commandModule } from '../../test/support/command.ts';
 import { tlsRequest } from '../../test/support/tls-request.ts';
+import { readOptions } from '../harness/command-line.ts';
 import { usageOf } from '../harness/process-usage.ts';
 import { assetsOfEnvironment, type LiveAssets, liveAssetsGuide } from '../live/cluster/assets.ts';
 import { type ControlPlane, startControlPlane } from '../live/cluster/control-plane.ts';
@@ -26,7 +26,9 @@ import { startSyncJob } from '../live/cluster/sync-job.ts';
 import { allowSyncJob } from '../live/cluster/sync-rights.ts';
 import { markdownTable } from '../report/text-table.ts';
 
-const { values } = parseArgs({ options: { seconds: { type: 'string', default: '60' } } });
+const values = readOptions('reading', {
+  seconds: { type: 'string', default: '60', value: 'N', about: 'how long each row is measured' },
+});
 const seconds = Number(values.seconds);
 /** After a start: the first readings, and what V8 does behind them. */
 const settling = 15_000;

@@ -5,7 +5,6 @@
  */
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
 import type { ExampleApiServer, KubernetesVersionName } from '../../demo/example-api-server/index.ts';
 import { serveFlags } from '../../demo/routers.ts';
 import { silentLogger } from '../../src/runtime/logger.ts';
@@ -16,12 +15,15 @@ import { createEmbeddedCluster, type EmbeddedCluster } from '../../test/support/
 import { freePort } from '../../test/support/free-port.ts';
 import { ownPathsClient } from '../../test/support/own-paths-client.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
+import { readOptions } from '../harness/command-line.ts';
 import { packagedServe } from '../harness/packaged-command.ts';
 import { usageOf } from '../harness/process-usage.ts';
 import { markdownTable } from '../report/text-table.ts';
 
 const versions: readonly KubernetesVersionName[] = ['1.25', '1.26', '1.36'];
-const { values } = parseArgs({ options: { seconds: { type: 'string', default: '60' } } });
+const values = readOptions('idle', {
+  seconds: { type: 'string', default: '60', value: 'N', about: 'how long each row is measured' },
+});
 const seconds = Number(values.seconds);
 const root = join(import.meta.dirname, '..', '..');
 const serve = await packagedServe(root);

@@ -6,7 +6,6 @@
  * Exits 1 when a bound is missed.
  */
 
-import { parseArgs } from 'node:util';
 import { createAddressPolicy } from '../../src/snapshot/addresses/address-policy.ts';
 import { OwnSnapshotReceiver } from '../../src/snapshot/receiving/own-receiver.ts';
 import { SnapshotReceiver } from '../../src/snapshot/receiving/receiver.ts';
@@ -14,11 +13,13 @@ import { parseSnapshotKeys } from '../../src/snapshot/signing/keys.ts';
 import { generateSigningKey, signingKeyOf } from '../../src/snapshot/signing/seal.ts';
 import { sealDelivery } from '../../src/sync/deliver.ts';
 import { readServer } from '../../src/sync/documents/read-server.ts';
+import { readOptions } from '../harness/command-line.ts';
 import { median } from '../harness/statistics.ts';
 import { largeCluster } from './large-cluster.ts';
 
-const { values: given } = parseArgs({
-  options: { servers: { type: 'string', default: '50' }, resources: { type: 'string', default: '400' } },
+const given = readOptions('snapshot', {
+  servers: { type: 'string', default: '50', value: 'N', about: 'how many' },
+  resources: { type: 'string', default: '400', value: 'N', about: 'of each' },
 });
 const serverCount = Number(given.servers);
 const resourceCount = Number(given.resources);

@@ -15,14 +15,11 @@ import { flagArguments } from '../../test/support/command.ts';
 import { createEmbeddedCluster, type EmbeddedCluster } from '../../test/support/embedded-cluster.ts';
 import { freePort } from '../../test/support/free-port.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
-import { countFrom, runMainWithOptions } from '../harness/command-line.ts';
+import { countFrom, runExperiment } from '../harness/command-line.ts';
 import { packagedServe } from '../harness/packaged-command.ts';
 import { socketsOf, usageOf } from '../harness/process-usage.ts';
 import { markdownTable } from '../report/text-table.ts';
 
-const usage = `npm run lab -- soak [options]
-  --minutes N   how long (20)
-  --watches N   how many are open (2000)`;
 const path = '/api/v1/namespaces/default/configmaps';
 const watchesOfOneConnection = 50;
 /** Clients of each kind that behave badly. */
@@ -35,9 +32,12 @@ const [warmUp, allowedGrowth] = [0.3, 0.05];
 type Figure = 'MiB resident' | 'MiB of heap alive' | 'sockets';
 type Sample = Readonly<Record<Figure, number>>;
 
-await runMainWithOptions(
-  usage,
-  { minutes: { type: 'string', default: '20' }, watches: { type: 'string', default: '2000' } },
+await runExperiment(
+  'soak',
+  {
+    minutes: { type: 'string', default: '20', value: 'N', about: 'how long' },
+    watches: { type: 'string', default: '2000', value: 'N', about: 'how many are open' },
+  },
   async ({ minutes, watches }) => {
     const cluster = await createEmbeddedCluster();
     try {

@@ -10,13 +10,13 @@
  * not under two seconds, that of the restarts not under one, or anything does not arrive within thirty.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
 import type { ExampleApiServer, KubernetesVersionName } from '../../demo/example-api-server/index.ts';
 import type { RunningRouter } from '../../src/node/configuration/serve-config.ts';
 import { runSync, type SyncOptions } from '../../src/sync/node/index.ts';
 import { createEmbeddedCluster, type EmbeddedCluster } from '../../test/support/embedded-cluster.ts';
 import { type OwnPathsClient, ownPathsClient } from '../../test/support/own-paths-client.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
+import { readOptions } from '../harness/command-line.ts';
 import { median, quantile } from '../harness/statistics.ts';
 
 const changeBound = 2_000;
@@ -39,10 +39,13 @@ interface Change {
   isDecidedBy(router: OwnPathsClient): Promise<boolean>;
 }
 
-const { values } = parseArgs({
-  options: {
-    changes: { type: 'string', default: '50' },
-    source: { type: 'string', default: 'kubeconfig' },
+const values = readOptions('sync', {
+  changes: { type: 'string', default: '50', value: 'N', about: 'how many' },
+  source: {
+    type: 'string',
+    default: 'kubeconfig',
+    value: 'NAME',
+    about: 'kubeconfig: the sync job finds the servers; listed: the job is told them',
   },
 });
 const count = Number(values.changes);

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { createHash, X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
-import { connect as connectHttp2 } from 'node:http2';
 import type { TestContext } from 'node:test';
-import { connect, type TLSSocket } from 'node:tls';
+import type { TLSSocket } from 'node:tls';
 import {
   type ClientAuthorities,
   type ClientCertificateInfo,
@@ -11,17 +10,13 @@ import {
   clientCertificateTlsOptions,
   readClientAuthorities,
 } from '../../src/node/callers/client-certificate.ts';
-
 import type { RequestCarrier } from '../../src/node/exchange/node-inbound.ts';
-import { createRouterServer } from '../../src/node/serving/server.ts';
 import type { CertificatePair } from './certificates.ts';
-import {
-  clusterAuthority as cluster,
-  frontProxyAuthority as frontProxy,
-  servingPair as serving,
-} from './security/certificates.ts';
+import { servingTls, startServer } from './node-server.ts';
+import { clusterAuthority as cluster, frontProxyAuthority as frontProxy } from './security/certificates.ts';
+import { exchangeHttp2, openHttp2, openSocket, tlsClientOptions } from './tls-client.ts';
 
-export { cluster, frontProxy, serving };
+export { cluster, frontProxy };
 
 export const authorities = readClientAuthorities({
   clientCa: cluster.certificate,
@@ -44,16 +39,9 @@ export async function listen(
   tlsOptions: object = {},
 ): Promise<ServerUnderTest> {
   const seen: ClientCertificateInfo[] = [];
-  const tls = {
-    key: serving.privateKey,
-    cert: serving.chain,
-    ...clientCertificateTlsOptions(trusted),
-    ...tlsOptions,
-  };
-  const server = createRouterServer({
-    tls,
-    clientCertificateOf: read,
-    fetch(_request, { inbound }) {
+  const { port } = await startServer(
+    context,
+    (_request, { inbound }) => {
       const { clientCertificate, clientCertificateError } = inbound.connection;
       seen.push({
         ...(clientCertificate === undefined ? {} : { clientCertificate }),
@@ -61,29 +49,26 @@ export async function listen(
       });
       return new Response();
     },
-  });
-  const { port } = await server.listen(0, '127.0.0.1');
-  context.after(() => server.close(0));
+    {
+      tls: { ...servingTls, ...clientCertificateTlsOptions(trusted), ...tlsOptions },
+      clientCertificateOf: read,
+    },
+  );
   return { port, seen };
 }
 
-export function clientOptions(port: number, pair: CertificatePair | undefined): object {
-  return {
-    port,
-    host: '127.0.0.1',
-    servername: 'localhost',
-    ca: cluster.certificate,
-    ...(pair === undefined ? {} : { cert: pair.chain, key: pair.privateKey }),
-  };
+export function clientOptions(port: number, pair: CertificatePair | undefined) {
+  return tlsClientOptions({ port, ca: cluster.certificate, pair });
 }
 
 /** Sends GETs one after the other on one HTTP/1.1 connection and leaves it open until they are answered. */
 export async function getOverHttp1(
+  context: TestContext,
   port: number,
   pair: CertificatePair | undefined,
   requests = 1,
 ): Promise<void> {
-  const socket = connect({ ...clientOptions(port, pair), ALPNProtocols: ['http/1.1'] });
+  const socket = await openSocket(context, { port, ca: cluster.certificate, pair });
   await exchange(socket, requests);
   socket.destroy();
 }
@@ -95,13 +80,14 @@ export async function exchange(socket: TLSSocket, requests: number): Promise<voi
   }
 }
 
-export async function getOverHttp2(port: number, pair: CertificatePair, requests = 1): Promise<void> {
-  const session = connectHttp2(`https://localhost:${port}`, clientOptions(port, pair));
-  for (let sent = 0; sent < requests; sent++) {
-    const stream = session.request({ ':path': '/api' });
-    stream.resume();
-    await once(stream, 'close');
-  }
+export async function getOverHttp2(
+  context: TestContext,
+  port: number,
+  pair: CertificatePair,
+  requests = 1,
+): Promise<void> {
+  const session = openHttp2(context, { port, ca: cluster.certificate, pair });
+  for (let sent = 0; sent < requests; sent++) await exchangeHttp2(session, { path: '/api' });
   session.close();
   await once(session, 'close');
 }
@@ -114,7 +100,7 @@ export async function readOne(
 ): Promise<ClientCertificateInfo> {
   const reader = new ClientCertificateReader(trusted);
   const server = await listen(context, (request) => reader.read(request), trusted);
-  await getOverHttp1(server.port, pair);
+  await getOverHttp1(context, server.port, pair);
   assert.equal(server.seen.length, 1);
   return server.seen[0] ?? {};
 }

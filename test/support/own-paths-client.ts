@@ -1,4 +1,5 @@
 import { Agent, request } from 'undici';
+import type { RouterStatus } from '../../src/own-paths/status/status-schema.ts';
 import type { SyncCredentials } from './embedded-cluster.ts';
 
 /** Asks a router what it knows, as an administrator. */
@@ -12,24 +13,7 @@ export interface OwnPathsClient {
   close(): Promise<void>;
 }
 
-interface RouterStatusView {
-  readonly serverId: string | null;
-  readonly found: readonly { readonly flag: string; readonly value: string; readonly source: string }[];
-  readonly snapshot: { readonly generation: number; readonly expired: boolean } | null;
-  readonly embeddedSync: {
-    readonly source: string;
-    readonly lastReadAt: string | null;
-  } | null;
-  /** What each says. */
-  readonly warnings: readonly string[];
-  readonly servers: readonly {
-    readonly id: string;
-    readonly addressSource: string | null;
-    readonly stale: boolean;
-    readonly departedAt: string | null;
-    readonly health: { readonly status: string };
-  }[];
-}
+type RouterStatusView = Omit<RouterStatus, 'warnings'> & { readonly warnings: readonly string[] };
 
 interface ExplainView {
   readonly decision: string;
@@ -60,9 +44,7 @@ export function ownPathsClient(
   const get = async <View>(path: string): Promise<View> => JSON.parse(await getText(`v1/${path}`)) as View;
   return {
     async status() {
-      const view = await get<
-        Omit<RouterStatusView, 'warnings'> & { warnings: readonly { message: string }[] }
-      >('status');
+      const view = await get<RouterStatus>('status');
       return { ...view, warnings: view.warnings.map(({ message }) => message) };
     },
     explain: (url) => get(`explain?method=GET&url=${encodeURIComponent(url)}`),

@@ -27,7 +27,8 @@ export interface Answer {
   readonly text: string;
 }
 
-function tls({ host = '127.0.0.1', port, ca, pair }: TlsClientOptions) {
+/** For `connect` of `node:tls`. */
+export function tlsClientOptions({ host = '127.0.0.1', port, ca, pair }: TlsClientOptions) {
   return {
     host,
     // In every certificate of the tests, whatever address it is at.
@@ -44,7 +45,7 @@ export async function exchangeHttp1(
   { method = 'GET', path = '/', headers = [], body }: WireRequest,
 ): Promise<WireAnswer> {
   const outgoing = httpsRequest({
-    ...tls(options),
+    ...tlsClientOptions(options),
     method,
     path,
     agent: false,
@@ -74,7 +75,7 @@ export async function openSocket(
   options: TlsClientOptions,
   protocol: 'h2' | 'http/1.1' = 'http/1.1',
 ): Promise<TLSSocket> {
-  const socket = connect({ ...tls(options), ALPNProtocols: [protocol] });
+  const socket = connect({ ...tlsClientOptions(options), ALPNProtocols: [protocol] });
   socket.on('error', () => socket.destroy());
   context.after(() => socket.destroy());
   await once(socket, 'secureConnect');
@@ -84,7 +85,7 @@ export async function openSocket(
 /** An HTTP/2 connection, destroyed at the end of the test. */
 export function openHttp2(context: TestContext, options: TlsClientOptions): ClientHttp2Session {
   const session = connectHttp2(`https://${options.host ?? '127.0.0.1'}:${options.port}`, {
-    ...tls(options),
+    ...tlsClientOptions(options),
     maxSendHeaderBlockLength: 1024 * 1024,
   });
   session.on('error', () => session.destroy());

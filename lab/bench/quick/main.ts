@@ -4,7 +4,7 @@
  * there is nothing to compare with.
  */
 import { writeGenerated } from '../../../scripts/generate/generated-file.ts';
-import { namesFrom, runMainWithOptions, UsageError } from '../../harness/command-line.ts';
+import { namesFrom, runExperiment, UsageError } from '../../harness/command-line.ts';
 import { readResults, writeResults } from '../../harness/results-file.ts';
 import { terminalTable } from '../../report/text-table.ts';
 import { benchReport } from '../report/bench-report.ts';
@@ -17,22 +17,25 @@ import { compareWithRecorded } from './compare.ts';
 import { comparisonRows } from './comparison-table.ts';
 import { differencesBetween, quickConditions, quickRounds, quickWorkloads } from './conditions.ts';
 
-const usage = `npm run lab -- quick [options]
-  --record   measures ${quickRounds.recording} rounds and keeps them in lab/bench/results/quick.json, for later runs to compare with
-             (without it ${quickRounds.comparison} rounds are measured and compared; nothing is recorded)
-  --against REVISION
-             measures this tree and that commit in one run instead, ${quickRounds.against} rounds: on another machine, or one with
-             other neighbours, only this tells a change of the code from one of the machine
-  --workload LIST
-             with --against, what is measured: ${workloadNames.join(', ')} (${quickWorkloads.join(', ')})`;
-
 const options = {
-  record: { type: 'boolean', default: false },
-  against: { type: 'string' },
-  workload: { type: 'string' },
+  record: {
+    type: 'boolean',
+    default: false,
+    about: `measures ${quickRounds.recording} rounds and keeps them in lab/bench/results/quick.json; else ${quickRounds.comparison} rounds are measured and compared`,
+  },
+  against: {
+    type: 'string',
+    value: 'REVISION',
+    about: `measures this tree and that commit in one run instead, ${quickRounds.against} rounds: tells a change of the code from one of the machine`,
+  },
+  workload: {
+    type: 'string',
+    value: 'LIST',
+    about: `with --against, what is measured: ${workloadNames.join(', ')} (${quickWorkloads.join(', ')})`,
+  },
 } as const;
 
-await runMainWithOptions(usage, options, async ({ record, against, workload }) => {
+await runExperiment('quick', options, async ({ record, against, workload }) => {
   if (workload !== undefined && against === undefined) throw new UsageError('--workload needs --against.');
   if (against !== undefined) {
     if (record) throw new UsageError('--record and --against are two runs: choose one.');

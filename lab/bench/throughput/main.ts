@@ -1,6 +1,6 @@
 /** The router and its rivals side by side: `npm run lab -- bench`, docs/explanation/performance.md. */
 import { writeGenerated } from '../../../scripts/generate/generated-file.ts';
-import { countFrom, namesFrom, runMainWithOptions, secondsFrom } from '../../harness/command-line.ts';
+import { countFrom, namesFrom, runExperiment, secondsFrom } from '../../harness/command-line.ts';
 import { readResults, writeResults } from '../../harness/results-file.ts';
 import { terminalTable } from '../../report/text-table.ts';
 import { benchReport } from '../report/bench-report.ts';
@@ -10,27 +10,40 @@ import { runThroughput } from './run-throughput.ts';
 import { throughputRows } from './throughput-table.ts';
 import { workloadNames, workloads } from './workloads.ts';
 
-const usage = `npm run lab -- bench [options]
-  --rounds N       fresh processes of every contender (3); every other round in reverse order
-  --passes N       how often each contender is measured with each workload in each round (4)
-  --warm-up N      seconds of load in each pass before anything counts (1)
-  --seconds N      of each pass that count (0.4); at a fixed rate five times as many
-  --workload LIST  ${workloadNames.join(', ')} (all);
-                   what else has been recorded stays
-  --only LIST      ${contenderNames.join(', ')} (all);
-                   figures are then shown, not recorded
-  --quick          one round of two passes; shown, not recorded`;
-
-await runMainWithOptions(
-  usage,
+await runExperiment(
+  'bench',
   {
-    rounds: { type: 'string' },
-    passes: { type: 'string' },
-    'warm-up': { type: 'string' },
-    seconds: { type: 'string' },
-    workload: { type: 'string' },
-    only: { type: 'string' },
-    quick: { type: 'boolean', default: false },
+    rounds: {
+      type: 'string',
+      value: 'N',
+      about: 'fresh processes of every contender (3); every other round in reverse order',
+    },
+    passes: {
+      type: 'string',
+      value: 'N',
+      about: 'how often each contender is measured with each workload in each round (4)',
+    },
+    'warm-up': {
+      type: 'string',
+      value: 'N',
+      about: 'seconds of load in each pass before anything counts (1)',
+    },
+    seconds: {
+      type: 'string',
+      value: 'N',
+      about: 'of each pass that count (0.4); at a fixed rate five times as many',
+    },
+    workload: {
+      type: 'string',
+      value: 'LIST',
+      about: `${workloadNames.join(', ')} (all); what else has been recorded stays`,
+    },
+    only: {
+      type: 'string',
+      value: 'LIST',
+      about: `${contenderNames.join(', ')} (all); figures are then shown, not recorded`,
+    },
+    quick: { type: 'boolean', default: false, about: 'one round of two passes; shown, not recorded' },
   },
   async (values) => {
     const { quick, only } = values;

@@ -4,7 +4,7 @@
  */
 import { writeGenerated } from '../../../scripts/generate/generated-file.ts';
 import { withCleanup } from '../../harness/cleanup.ts';
-import { countFrom, namesFrom, runMainWithOptions } from '../../harness/command-line.ts';
+import { countFrom, namesFrom, runExperiment } from '../../harness/command-line.ts';
 import { openFileLimit } from '../../harness/open-files.ts';
 import { readResults, writeResults } from '../../harness/results-file.ts';
 import { terminalTable } from '../../report/text-table.ts';
@@ -15,23 +15,25 @@ import { measureWatches } from './measure-watches.ts';
 import { type WatchMode, type WatchResults, watchModes, watchResultsSchema } from './watch-results.ts';
 import { watchRows } from './watch-table.ts';
 
-const usage = `npm run lab -- watches [options]
-  --watches N          how many are open at once (10000)
-  --per-connection N   of them share a connection of an HTTP/2 client (50)
-  --modes LIST         http2, http1: how clients speak (both)
-  --events N           events that are sent to all, after 15 that do not count (15)
-  --rounds N           fresh processes of each (2)
-  --only LIST          contenders; figures are then shown, not recorded (all)`;
-
-await runMainWithOptions(
-  usage,
+await runExperiment(
+  'watches',
   {
-    watches: { type: 'string', default: '10000' },
-    'per-connection': { type: 'string', default: '50' },
-    modes: { type: 'string' },
-    events: { type: 'string', default: '15' },
-    rounds: { type: 'string', default: '2' },
-    only: { type: 'string' },
+    watches: { type: 'string', default: '10000', value: 'N', about: 'how many are open at once' },
+    'per-connection': {
+      type: 'string',
+      default: '50',
+      value: 'N',
+      about: 'of them share a connection of an HTTP/2 client',
+    },
+    modes: { type: 'string', value: 'LIST', about: 'http2, http1: how clients speak (both)' },
+    events: {
+      type: 'string',
+      default: '15',
+      value: 'N',
+      about: 'events that are sent to all, after 15 that do not count',
+    },
+    rounds: { type: 'string', default: '2', value: 'N', about: 'fresh processes of each' },
+    only: { type: 'string', value: 'LIST', about: 'contenders; figures are then shown, not recorded (all)' },
   },
   async (values) => {
     const modes = namesFrom('modes', values.modes, watchModes);

@@ -1,11 +1,11 @@
-// Runs client libraries over a rolling upgrade: `npm run lab -- clients` (test/README.md).
+// Runs client libraries over a rolling upgrade: `npm run lab -- clients` (lab/README.md).
 
 import { spawnSync } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { waitUntil } from '../../../test/support/wait-until.ts';
+import { readOptions } from '../../harness/command-line.ts';
 import { assetsOfEnvironment, type LiveAssets, liveAssetsGuide } from '../cluster/assets.ts';
 import { startControllerManager } from '../cluster/controller-manager.ts';
 import { endOfLog, startLoggedProcess } from '../cluster/logged-process.ts';
@@ -97,8 +97,14 @@ function succeeds(command: string, args: readonly string[]): boolean {
 const upgrades = ['routers', 'gateway', 'equal', 'balancer'] as const;
 type Upgrade = (typeof upgrades)[number];
 
-const { values } = parseArgs({
-  options: { upgrades: { type: 'string', default: upgrades.join(',') }, output: { type: 'string' } },
+const values = readOptions('clients', {
+  upgrades: {
+    type: 'string',
+    default: upgrades.join(','),
+    value: 'LIST',
+    about: 'the way of the clients into the cluster',
+  },
+  output: { type: 'string', value: 'NAME', about: 'the figures of each upgrade go to <name>-<upgrade>.json' },
 });
 const clientGrace = 60_000;
 const processGrace = 5000;

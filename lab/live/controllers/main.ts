@@ -1,7 +1,7 @@
 // Runs kube-controller-manager in a mixed cluster whose servers go and come back: `npm run lab -- controllers`.
 import { writeFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
+import { readOptions } from '../../harness/command-line.ts';
 import 'reflect-metadata';
 import { Pkcs10CertificateRequestGenerator } from '@peculiar/x509';
 import { keyAlgorithm } from '../../../demo/signed-certificate.ts';
@@ -25,17 +25,23 @@ import {
 } from './round.ts';
 import { defineGadgets, migrationFlags, migratorFlags, servesMigrations } from './storage-migration.ts';
 
-const { values } = parseArgs({
-  options: {
-    ways: { type: 'string', default: 'routers,balancer' },
-    rounds: { type: 'string', default: '50' },
-    seed: { type: 'string', default: `${Date.now() % 1_000_000}` },
-    /** How long a round is waited for before the next one begins; what is late may still come. Milliseconds. */
-    patience: { type: 'string', default: '30000' },
-    /** Of the routers. `newest` adds storage version migration, which older servers refuse. */
-    'preferred-version': { type: 'string', default: 'majority' },
-    output: { type: 'string' },
+const values = readOptions('controllers', {
+  ways: { type: 'string', default: 'routers,balancer', value: 'LIST', about: 'into the cluster' },
+  rounds: { type: 'string', default: '50', value: 'N', about: 'how many' },
+  seed: { type: 'string', default: `${Date.now() % 1_000_000}`, value: 'N', about: 'of what is drawn' },
+  patience: {
+    type: 'string',
+    default: '30000',
+    value: 'MS',
+    about: 'how long a round is waited for before the next one begins; what is late may still come',
   },
+  'preferred-version': {
+    type: 'string',
+    default: 'majority',
+    value: 'NAME',
+    about: 'of the routers; newest adds storage version migration, which older servers refuse',
+  },
+  output: { type: 'string', value: 'NAME', about: 'the figures of each way go to <name>-<way>.json' },
 });
 
 /**

@@ -1,8 +1,8 @@
 // Runs Kubernetes' own tests by each way into a cluster: `npm run lab -- e2e` (README.md).
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { KubeConfig } from '@kubernetes/client-node';
+import { readOptions } from '../../harness/command-line.ts';
 import { liveAssetsGuide } from '../cluster/assets.ts';
 import { startControllerManager } from '../cluster/controller-manager.ts';
 import { inOwnNetwork } from '../cluster/network.ts';
@@ -95,18 +95,18 @@ const namesFile = join(import.meta.dirname, 'tests.txt');
 const areas = /^\[sig-(?:api-machinery|auth|cli|apps|instrumentation)\]/;
 const leftOut = /\[Feature:OffByDefault\]|\[Feature:|\[Alpha\]|\[Disruptive\]|\[Slow\]|\[Flaky\]/;
 
-const { values } = parseArgs({
-  options: {
-    ways: { type: 'string', default: waysIn.join(',') },
-    runs: { type: 'string', default: '3' },
-    'first-run': { type: 'string', default: '1' },
-    processes: { type: 'string', default: '8' },
-    output: { type: 'string', default: 'e2e-results' },
-    /** Tries every candidate on one server, and writes the names of those that pass to tests.txt. */
-    find: { type: 'boolean', default: false },
-    /** A regular expression: only tests whose names match it. */
-    focus: { type: 'string', default: '' },
+const values = readOptions('e2e', {
+  ways: { type: 'string', default: waysIn.join(','), value: 'LIST', about: 'into the cluster' },
+  runs: { type: 'string', default: '3', value: 'N', about: 'how often each' },
+  'first-run': { type: 'string', default: '1', value: 'N', about: 'its number' },
+  processes: { type: 'string', default: '8', value: 'N', about: 'of e2e.test beside each other' },
+  output: { type: 'string', default: 'e2e-results', value: 'FOLDER', about: 'of the results' },
+  find: {
+    type: 'boolean',
+    default: false,
+    about: 'tries every candidate on one server, and writes the names of those that pass to tests.txt',
   },
+  focus: { type: 'string', default: '', value: 'REGEXP', about: 'only tests whose names match it' },
 });
 
 const assets = findE2eAssets();

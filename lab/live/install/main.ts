@@ -1,6 +1,6 @@
 // Installs routers on three nodes of kubeadm, upgrades these, and removes the routers: `npm run lab -- install`.
 import { appendFile } from 'node:fs/promises';
-import { parseArgs } from 'node:util';
+import { readOptions } from '../../harness/command-line.ts';
 import { liveAssetsGuide } from '../cluster/assets.ts';
 import { inOwnNetwork, liveNetwork } from '../cluster/network.ts';
 import { findInstallAssets, type InstallAssets, installAssetsGuide } from './install-assets.ts';
@@ -8,15 +8,16 @@ import { installInterrupted } from './interrupted.ts';
 import { startKubeadmCluster } from './kubeadm-cluster.ts';
 import { installAndUndo, installUpgradeAndUndo } from './steps.ts';
 
-const { values } = parseArgs({
-  options: {
-    /**
-     * Of `undo` (port form: install and undo), `interrupted` (killed after each line, two at once), `upgrade` (beside, port form, upgrade, undo). A
-     * cluster is upgraded once, so `beside` (beside, upgrade, undo) has one of its own.
-     */
-    steps: { type: 'string', default: 'undo,interrupted,upgrade,beside' },
-    output: { type: 'string' },
+const values = readOptions('install', {
+  /** A cluster is upgraded once, so `beside` has one of its own. */
+  steps: {
+    type: 'string',
+    default: 'undo,interrupted,upgrade,beside',
+    value: 'LIST',
+    about:
+      'undo (with the port, and back), interrupted (killed after each line, two at once), upgrade (beside, with the port, upgraded, undone), beside (upgraded, undone)',
   },
+  output: { type: 'string', value: 'FILE', about: 'to which each line is added' },
 });
 
 const assets = findInstallAssets();

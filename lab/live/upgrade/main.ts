@@ -1,6 +1,6 @@
 // Upgrades real kube-apiservers under a load, and counts what clients lose: `npm run lab -- upgrade`.
 import { appendFile } from 'node:fs/promises';
-import { parseArgs } from 'node:util';
+import { readOptions } from '../../harness/command-line.ts';
 import { markdownTable } from '../../report/text-table.ts';
 import { assetsOfEnvironment, type LiveAssets, liveAssetsGuide } from '../cluster/assets.ts';
 import { inOwnNetwork } from '../cluster/network.ts';
@@ -10,25 +10,46 @@ import { runUpgrade, type UpgradeOutcome, type WayOutcome } from './run-upgrade.
 import { binaryOf, parseSteps, stops } from './steps.ts';
 import { forms, isRouted, type Way } from './ways.ts';
 
-const { values } = parseArgs({
-  options: {
-    forms: { type: 'string', default: forms.join(',') },
-    stops: { type: 'string', default: 'SIGTERM,SIGKILL' },
-    /** The trouble of two routers at each step. */
-    'router-faults': { type: 'string', default: 'none' },
-    /** Of all three servers at first. Default: the oldest that is given. */
-    start: { type: 'string' },
-    /** `a=1.36,b=1.36,c=1.36`, which is the default with the newest that is given; flags behind it: `a=1.36@emulated-version=1.36`. */
-    steps: { type: 'string' },
-    times: { type: 'string', default: '1' },
-    /** Between a server's return and the next one's end, and behind the last one's return. Milliseconds. */
-    pause: { type: 'string', default: '20000' },
-    after: { type: 'string', default: '60000' },
-    /** Between SIGTERM and SIGKILL of a server that still has connections: a kubelet's. Milliseconds. */
-    grace: { type: 'string', default: '30000' },
-    /** A file to which each outcome is added, a line of JSON each. */
-    output: { type: 'string' },
+const values = readOptions('upgrade', {
+  forms: { type: 'string', default: forms.join(','), value: 'LIST', about: 'of a router' },
+  stops: {
+    type: 'string',
+    default: 'SIGTERM,SIGKILL',
+    value: 'LIST',
+    about: 'how servers end: SIGTERM, SIGKILL, or SIGSTOP, by which they hang for 20 s first',
   },
+  'router-faults': {
+    type: 'string',
+    default: 'none',
+    value: 'LIST',
+    about: 'trouble of two routers at each step: none, away, restarted, still',
+  },
+  start: {
+    type: 'string',
+    value: 'VERSION',
+    about: 'of all three servers at first (the oldest that is given)',
+  },
+  steps: {
+    type: 'string',
+    value: 'STEPS',
+    about:
+      'a=1.36,b=1.36,c=1.36 (to the newest that is given); flags behind it: a=1.36@emulated-version=1.36',
+  },
+  times: { type: 'string', default: '1', value: 'N', about: 'how often' },
+  pause: {
+    type: 'string',
+    default: '20000',
+    value: 'MS',
+    about: "between a server's return and the next one's end",
+  },
+  after: { type: 'string', default: '60000', value: 'MS', about: "behind the last one's return" },
+  grace: {
+    type: 'string',
+    default: '30000',
+    value: 'MS',
+    about: "between SIGTERM and SIGKILL of a server that still has connections: a kubelet's",
+  },
+  output: { type: 'string', value: 'FILE', about: 'to which each outcome is added, a line of JSON each' },
 });
 
 const assets = assetsOfEnvironment();

@@ -36,12 +36,12 @@ test('a certificate that an authority has signed itself is examined once for all
   const server = await listen(context, (request) => reader.read(request));
   const jane = await cluster.issue({ commonName: 'jane', organizations: ['dev'], usage: 'client' });
   const namesake = await cluster.issue({ commonName: 'jane', organizations: ['ops'], usage: 'client' });
-  await getOverHttp1(server.port, jane);
+  await getOverHttp1(context, server.port, jane);
   const signatures = checked.mock.callCount();
   assert.ok(signatures > 0);
-  await getOverHttp2(server.port, jane);
+  await getOverHttp2(context, server.port, jane);
   assert.equal(checked.mock.callCount(), signatures);
-  await getOverHttp1(server.port, namesake);
+  await getOverHttp1(context, server.port, namesake);
   assert.equal(checked.mock.callCount(), 2 * signatures);
   const organizations = server.seen.map(({ clientCertificate }) => clientCertificate?.organizations);
   assert.deepEqual(organizations, [['dev'], ['dev'], ['ops']]);
@@ -52,12 +52,12 @@ describe('attack: a certificate that is cached from another connection', () => {
     const reader = new ClientCertificateReader(authorities);
     const jane = await cluster.issue({ commonName: 'jane', usage: 'client' });
     const verifying = await listen(context, (request) => reader.read(request));
-    await getOverHttp1(verifying.port, jane);
+    await getOverHttp1(context, verifying.port, jane);
     const other = await createAuthority('other');
     const doubting = await listen(context, (request) => reader.read(request), authorities, {
       ca: other.certificate,
     });
-    await getOverHttp1(doubting.port, jane);
+    await getOverHttp1(context, doubting.port, jane);
     assert.equal(verifying.seen[0]?.clientCertificate?.commonName, 'jane');
     assert.equal(doubting.seen[0]?.clientCertificate, undefined);
     assert.match(doubting.seen[0]?.clientCertificateError ?? '', /verification failed/);
@@ -68,9 +68,9 @@ describe('attack: a certificate that is cached from another connection', () => {
     const reader = new ClientCertificateReader(authorities, () => now);
     const server = await listen(context, (request) => reader.read(request));
     const jane = await cluster.issue({ commonName: 'jane', usage: 'client' });
-    await getOverHttp1(server.port, jane);
+    await getOverHttp1(context, server.port, jane);
     now += 7 * 86_400_000;
-    await getOverHttp1(server.port, jane);
+    await getOverHttp1(context, server.port, jane);
     assert.equal(server.seen[0]?.clientCertificate?.commonName, 'jane');
     assert.match(server.seen[1]?.clientCertificateError ?? '', /expired/);
   });
@@ -107,8 +107,8 @@ describe('a certificate of a configured authority', () => {
     const reader = new ClientCertificateReader(authorities);
     const server = await listen(context, (request) => reader.read(request));
     const user = await cluster.issue({ commonName: 'jane', usage: 'client' });
-    await getOverHttp2(server.port, user, 3);
-    await getOverHttp1(server.port, user, 2);
+    await getOverHttp2(context, server.port, user, 3);
+    await getOverHttp1(context, server.port, user, 2);
     const expected = {
       commonName: 'jane',
       organizations: [],
@@ -232,7 +232,7 @@ describe('S10: a certificate that yields no identity', () => {
     const server = await listen(context, (request) => reader.read(request), authorities, {
       ca: other.certificate,
     });
-    await getOverHttp1(server.port, await other.issue(masters));
+    await getOverHttp1(context, server.port, await other.issue(masters));
     assert.deepEqual(server.seen, [
       { clientCertificateError: 'the certificate does not descend from a configured authority' },
     ]);
