@@ -14,7 +14,7 @@ import type { RequestCarrier } from '../../src/node/exchange/node-inbound.ts';
 import type { CertificatePair } from './certificates.ts';
 import { servingTls, startServer } from './node-server.ts';
 import { clusterAuthority as cluster, frontProxyAuthority as frontProxy } from './security/certificates.ts';
-import { exchangeHttp2, openHttp2, openSocket, tlsClientOptions } from './tls-client.ts';
+import { askOverHttp2, openHttp2, openSocket, tlsClientOptions } from './tls-client.ts';
 
 export { cluster, frontProxy };
 
@@ -87,7 +87,7 @@ export async function getOverHttp2(
   requests = 1,
 ): Promise<void> {
   const session = openHttp2(context, { port, ca: cluster.certificate, pair });
-  for (let sent = 0; sent < requests; sent++) await exchangeHttp2(session, { path: '/api' });
+  for (let sent = 0; sent < requests; sent++) await askOverHttp2(session, '/api');
   session.close();
   await once(session, 'close');
 }
