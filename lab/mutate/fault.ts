@@ -9,7 +9,7 @@ export interface Fault {
 
 /** A fault that made-up inputs have to find. */
 export interface SearchedFault extends Fault {
-  /** A file of `test/fuzz/targets`, without `.test.ts`. */
+  /** A file of `test/fuzz/targets` or `packages/http2/test/fuzz`, without `.test.ts`. */
   readonly target: string;
   /** Inputs within which it is found. */
   readonly runs: number;

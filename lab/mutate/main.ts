@@ -49,7 +49,7 @@ function searching({ target, runs }: SearchedFault): Watch {
   const notices = (tree: string): string | undefined => {
     const { status, stdout } = spawnSync(
       process.execPath,
-      ['--env-file=.env', '--test', `test/fuzz/targets/${target}.test.ts`],
+      ['--env-file=.env', '--test', `{test/fuzz/targets,packages/http2/test/fuzz}/${target}.test.ts`],
       {
         ...{ cwd: tree, timeout: longestSearch, encoding: 'utf8' },
         env: { ...process.env, FUZZ_RUNS: String(runs), FUZZ_SEED: seed, FUZZ_ONLY_FAILS: '1' },

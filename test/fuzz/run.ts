@@ -6,7 +6,7 @@ const usage = `Usage: npm run fuzz -- [--runs N] [--seed N] [--target NAME]
 
   --runs    inputs for each target (default 10000)
   --seed    to repeat a search (default: the time)
-  --target  one of the files in test/fuzz/targets, without .test.ts (default: all)
+  --target  one of the files in test/fuzz/targets and packages/http2/test/fuzz, without .test.ts (default: all)
   --planted whether the fuzzing finds the faults planted for it in lab/mutate (10 minutes)
 `;
 
@@ -26,7 +26,7 @@ if (values.help || !/^\d+$/.test(values.runs) || !/^\d+$/.test(values.seed)) {
 if (!values.planted) process.stderr.write(`${values.runs} inputs for each target, seed ${values.seed}\n`);
 const started = values.planted
   ? ['--env-file=.env', 'lab/mutate/main.ts', 'fuzz ']
-  : ['--test', `test/fuzz/targets/${values.target}.test.ts`];
+  : ['--test', `{test/fuzz/targets,packages/http2/test/fuzz}/${values.target}.test.ts`];
 const search = spawn(process.execPath, started, {
   stdio: 'inherit',
   env: { ...process.env, FUZZ_RUNS: values.runs, FUZZ_SEED: values.seed },

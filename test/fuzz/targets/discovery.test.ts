@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
+import { mutated } from '../../../packages/http2/test/fuzz/mutation.ts';
 import { parseAggregated } from '../../../src/discovery/forms/aggregated.ts';
 import { DiscoveryDocumentError } from '../../../src/discovery/forms/parse-document.ts';
 import { mergeDiscovery } from '../../../src/discovery/merge-discovery.ts';
 import type { APIGroupDiscovery } from '../../../src/snapshot/format/schema.ts';
 import { fuzz } from '../fuzz-target.ts';
-import { mutated } from '../mutation.ts';
 
 const recorded = readFileSync(
   new URL('../../fixtures/kubernetes-1.26-batch-disabled/b/aggregated_apis.json', import.meta.url),

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
+import { mutated } from '../../../packages/http2/test/fuzz/mutation.ts';
 import { allHeaders, headerLines } from '../../../src/apimachinery/raw-headers.ts';
 import { stampIdentity } from '../../../src/identity/stamp-identity.ts';
 import {
@@ -9,7 +10,6 @@ import {
 } from '../../../src/request/headers.ts';
 import type { Caller } from '../../../src/request/user-info.ts';
 import { fuzz } from '../fuzz-target.ts';
-import { mutated } from '../mutation.ts';
 
 const names = [
   ...['X-Remote-User', 'X-Remote-Uid', 'X-Remote-Group', 'X-Remote-Extra-Scopes', 'X-Proxy-User'],

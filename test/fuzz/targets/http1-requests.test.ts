@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import type { TestContext } from 'node:test';
 import { connect } from 'node:tls';
 import fc from 'fast-check';
+import { mutated } from '../../../packages/http2/test/fuzz/mutation.ts';
 import { allHeaders } from '../../../src/apimachinery/raw-headers.ts';
 import type { ReceivedRequest } from '../../support/api-server-double.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -15,7 +16,6 @@ import {
 } from '../../support/security/router-under-test.ts';
 import { chunkedSmuggled, smuggled } from '../../support/security/smuggling-vectors.ts';
 import { fuzz } from '../fuzz-target.ts';
-import { mutated } from '../mutation.ts';
 import { readingsOf, type StrictRequest } from '../strict-http1.ts';
 
 interface RecordedRequest {

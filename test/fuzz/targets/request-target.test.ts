@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
+import { mutated } from '../../../packages/http2/test/fuzz/mutation.ts';
 import { parseRequestInfo, type RequestInfo } from '../../../src/apimachinery/request-info.ts';
 import { RequestInfoError } from '../../../src/apimachinery/request-info-error.ts';
 import { fuzz } from '../fuzz-target.ts';
-import { mutated } from '../mutation.ts';
 
 const vectors = JSON.parse(
   readFileSync(new URL('../../fixtures/request-info-vectors.json', import.meta.url), 'utf8'),

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
+import { mutated } from '../../../packages/http2/test/fuzz/mutation.ts';
 import { parseRequestInfo } from '../../../src/apimachinery/request-info.ts';
 import { decide } from '../../../src/routing/decide.ts';
 import { parseSnapshotText } from '../../../src/snapshot/format/parse-snapshot.ts';
@@ -10,7 +11,6 @@ import { openSnapshot } from '../../../src/snapshot/signing/open-sealed.ts';
 import { generateSigningKey, sealSnapshot, signingKeyOf } from '../../../src/snapshot/signing/seal.ts';
 import { snapshotOf } from '../../support/snapshot-builder.ts';
 import { fuzz } from '../fuzz-target.ts';
-import { mutated } from '../mutation.ts';
 
 const { publicJwk, privateJwk } = await generateSigningKey('EdDSA');
 const parsedKeys = await parseSnapshotKeys(JSON.stringify({ keys: [publicJwk] }));

@@ -1,4 +1,4 @@
-import { type Frame, frame, frameFlag, frameType } from '../../support/security/raw-http2.ts';
+import { type Frame, frame, frameFlag, frameType } from '../raw-http2.ts';
 
 export const preface = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n';
 

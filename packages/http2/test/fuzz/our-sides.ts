@@ -2,15 +2,11 @@ import assert from 'node:assert/strict';
 import { type Duplex, PassThrough } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
-import { ClientSession, ConnectionInbox } from '../../../packages/http2/client/client-session.ts';
-import type {
-  ClientLimits,
-  ClientStream,
-  StreamListener,
-} from '../../../packages/http2/client/client-stream.ts';
-import { Http2Error } from '../../../packages/http2/frames/frame.ts';
-import { type Http2ServerOptions, serveHttp2 } from '../../../packages/http2/server/fetch-adapter.ts';
-import type { IncomingStream, ResponseWriter } from '../../../packages/http2/server/server-stream.ts';
+import { ClientSession, ConnectionInbox } from '../../client/client-session.ts';
+import type { ClientLimits, ClientStream, StreamListener } from '../../client/client-stream.ts';
+import { Http2Error } from '../../frames/frame.ts';
+import { type Http2ServerOptions, serveHttp2 } from '../../server/fetch-adapter.ts';
+import type { IncomingStream, ResponseWriter } from '../../server/server-stream.ts';
 import type { ConnectionEnd } from './connection.ts';
 import {
   authority,

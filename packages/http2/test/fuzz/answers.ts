@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import { HpackWriter } from '../../../packages/http2/test/hpack.ts';
-import { frame, frameFlag, frameType, uint32 } from '../../support/security/raw-http2.ts';
+import { HpackWriter } from '../hpack.ts';
+import { frame, frameFlag, frameType, uint32 } from '../raw-http2.ts';
 import { cancel, refusedStream } from './exchanges.ts';
 import { settings, windowUpdate } from './frames.ts';
 

@@ -2,16 +2,16 @@ import assert from 'node:assert/strict';
 import { performServerHandshake } from 'node:http2';
 import { setImmediate as turn } from 'node:timers/promises';
 import fc from 'fast-check';
-import type { IncomingStream, ServerStream } from '../../../packages/http2/server/server-stream.ts';
+import type { IncomingStream, ServerStream } from '../../server/server-stream.ts';
 
-import { type Frame, frame, frameFlag, frameType } from '../../support/security/raw-http2.ts';
-import { fuzz } from '../fuzz-target.ts';
-import { ConnectionEnd } from '../http2/connection.ts';
-import { never, plainExchange, Seen } from '../http2/exchanges.ts';
-import { contentIn, framesIn, preface, settings, windowUpdate } from '../http2/frames.ts';
-import { OurServer } from '../http2/our-sides.ts';
-import { type Requests, wholeRequests } from '../http2/requests.ts';
-import { mutated } from '../mutation.ts';
+import { type Frame, frame, frameFlag, frameType } from '../raw-http2.ts';
+import { ConnectionEnd } from './connection.ts';
+import { never, plainExchange, Seen } from './exchanges.ts';
+import { contentIn, framesIn, preface, settings, windowUpdate } from './frames.ts';
+import { fuzz } from './fuzz.ts';
+import { mutated } from './mutation.ts';
+import { OurServer } from './our-sides.ts';
+import { type Requests, wholeRequests } from './requests.ts';
 
 /** Frames' own bytes, and what HPACK takes for lengths, indices and sizes of its table. */
 const pieces = [

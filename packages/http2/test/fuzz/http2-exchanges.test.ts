@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { setImmediate } from 'node:timers/promises';
-import { fuzz } from '../fuzz-target.ts';
-import { ConnectionEnd } from '../http2/connection.ts';
+import { ConnectionEnd } from './connection.ts';
 import {
   allOver,
   assertHolds,
@@ -10,9 +9,10 @@ import {
   type Outcome,
   requestHeadOf,
   Seen,
-} from '../http2/exchanges.ts';
-import { NodeClient, NodeServer } from '../http2/node-sides.ts';
-import { OurClient, OurServer } from '../http2/our-sides.ts';
+} from './exchanges.ts';
+import { fuzz } from './fuzz.ts';
+import { NodeClient, NodeServer } from './node-sides.ts';
+import { OurClient, OurServer } from './our-sides.ts';
 
 /** As our server passes them on: lines of `cookie` as one, behind the others (RFC 9113 section 8.2.3). */
 function withOneCookie(head: readonly string[]): string[] {

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { setImmediate as turn } from 'node:timers/promises';
 import fc from 'fast-check';
-import { fieldBlock } from '../../../packages/http2/test/hpack.ts';
-import { preface } from '../../../packages/http2/test/raw-http2-client.ts';
-import { frame, frameFlag, frameType } from '../../support/security/raw-http2.ts';
-import { fuzz } from '../fuzz-target.ts';
-import { type Expected, methods, wovenAnswers } from '../http2/answers.ts';
-import { ConnectionEnd } from '../http2/connection.ts';
-import { type Outcome, plainExchange, Seen } from '../http2/exchanges.ts';
-import { framesIn } from '../http2/frames.ts';
-import { OurClient } from '../http2/our-sides.ts';
-import { mutated } from '../mutation.ts';
+import { fieldBlock } from '../hpack.ts';
+import { frame, frameFlag, frameType } from '../raw-http2.ts';
+import { preface } from '../raw-http2-client.ts';
+import { type Expected, methods, wovenAnswers } from './answers.ts';
+import { ConnectionEnd } from './connection.ts';
+import { type Outcome, plainExchange, Seen } from './exchanges.ts';
+import { framesIn } from './frames.ts';
+import { fuzz } from './fuzz.ts';
+import { mutated } from './mutation.ts';
+import { OurClient } from './our-sides.ts';
 
 interface Answers {
   /** What a server writes, as a byte string. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import { fieldBlock, HpackWriter, indexed, type WrittenLine } from '../../../packages/http2/test/hpack.ts';
-import { frame, frameFlag, frameType } from '../../support/security/raw-http2.ts';
+import { fieldBlock, HpackWriter, indexed, type WrittenLine } from '../hpack.ts';
+import { frame, frameFlag, frameType } from '../raw-http2.ts';
 import { preface, settings, uint32, windowUpdate } from './frames.ts';
 import { headerLine } from './header-lines.ts';
 
