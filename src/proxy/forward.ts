@@ -2,7 +2,7 @@ import type { Destination } from '../request/destination.ts';
 import { cleanResponseHeaders, withAuditIdForClient } from '../request/headers.ts';
 import type { OtherVersion } from '../request/inbound.ts';
 import type { ResponseHead, Transport } from '../request/transport.ts';
-import type { Send } from './admitted-request.ts';
+import type { AdmittedRequest, Send } from './admitted-request.ts';
 import { contentToJudge, insteadOf } from './judge-response.ts';
 
 interface ForwardOptions {
@@ -13,6 +13,8 @@ interface ForwardOptions {
   readonly ifNoneMatch?: ((destination: Destination) => string | undefined) | undefined;
   /** No other server need be asked whether it has what one denies to have: that is known. Default false. */
   readonly believesNotFound?: boolean;
+  /** @returns a Warning header for the response to a request that was carried out */
+  readonly warningOf?: ((request: AdmittedRequest) => string | undefined) | undefined;
 }
 
 /**
@@ -21,7 +23,7 @@ interface ForwardOptions {
  */
 export function forwardBy(
   transport: Transport,
-  { ifNoneMatch, believesNotFound = false }: ForwardOptions = {},
+  { ifNoneMatch, believesNotFound = false, warningOf }: ForwardOptions = {},
 ): Send {
   return (outbound, request) => {
     const { inbound } = request;
@@ -36,6 +38,8 @@ export function forwardBy(
       const headers = withAuditIdForClient(cleanResponseHeaders(head.headers), inbound);
       const { otherVersion } = inbound;
       if (otherVersion !== undefined) headers.push('warning', versionWarning(otherVersion));
+      const warning = head.status < 300 ? warningOf?.(request) : undefined;
+      if (warning !== undefined) headers.push('warning', warning);
       return { kind: 'forward', headers, record: ifNoneMatch === undefined ? record : undefined } as const;
     };
     return transport.send(sent, inbound, (head) => {

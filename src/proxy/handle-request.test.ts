@@ -7,6 +7,8 @@ import { type ServerOptions, snapshotOf } from '../../test/support/snapshot-buil
 import { frontProxyConnection, receiverHolding, testApp } from '../../test/support/test-app.ts';
 import { type Destination, TransportError } from '../request/destination.ts';
 import type { ConnectionInfo } from '../request/inbound.ts';
+import { passedOnResponse } from '../request/transport.ts';
+import type { PreferredVersion } from '../routing/decision.ts';
 import { ServerBook } from '../servers/server-book.ts';
 import type { ServedSet } from '../snapshot/format/schema.ts';
 import { buildRoutingTable } from '../snapshot/routing-table/build-routing-table.ts';
@@ -342,4 +344,32 @@ test('a request that waits for another version waits no longer than its client',
   await settle();
   assert.equal(isOver, true);
   await asked;
+});
+
+test('a policy that is stored before servers that know it get writes is answered with a warning', async () => {
+  const policies = '/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies';
+  const older: ServerOptions = { serves: ['v1/pods'], version: 'v1.35.2' };
+  const kind = 'admissionregistration.k8s.io/v1/mutatingadmissionpolicies';
+  const newer: ServerOptions = { serves: ['v1/pods', kind], version: 'v1.36.0' };
+  const warningOf = async (preferredVersion: PreferredVersion, path: string, status = 201) => {
+    const passedOn: string[] = [];
+    const { app } = await testApp({
+      snapshot: snapshotOf({ local: older, b: older, c: newer }),
+      preferredVersion,
+      transport: {
+        sent: [],
+        async send(_outbound, _inbound, onResponseHead) {
+          const disposed = onResponseHead({ status, headers: [] });
+          if (disposed.kind === 'forward') passedOn.push(...disposed.headers);
+          return passedOnResponse(new Response(null, { status }));
+        },
+      },
+    });
+    await app.request(`https://router${path}`, { method: 'POST' });
+    return passedOn[passedOn.indexOf('warning') + 1];
+  };
+  assert.match((await warningOf('majority', policies)) ?? '', /^299 - "stored, but it does not act yet/);
+  assert.doesNotMatch((await warningOf('newest', policies)) ?? '', /^299/);
+  assert.doesNotMatch((await warningOf('majority', '/api/v1/namespaces/default/pods')) ?? '', /^299/);
+  assert.doesNotMatch((await warningOf('majority', policies, 422)) ?? '', /^299/);
 });

@@ -3,6 +3,7 @@ import { internalError } from '../apimachinery/status.ts';
 import { auditIdOf, withAuditId } from '../request/headers.ts';
 import { type InboundRequest, isRead } from '../request/inbound.ts';
 import { type Outcome, ownResponse, type ResponseToSend } from '../request/transport.ts';
+import { policyWarning } from '../routing/policy-warning.ts';
 import type { Logger } from '../runtime/logger.ts';
 import { acceptRequest, identifyCaller } from './admission.ts';
 import type { AdmittedRequest, Router, Send } from './admitted-request.ts';
@@ -67,11 +68,17 @@ export interface HttpRouter extends Router {
 }
 
 export function createRouter(settings: RouterSettings): HttpRouter {
-  const { gate, refuse, retryBudget } = settings;
+  const { gate, refuse, retryBudget, preferredVersion, steadyClock } = settings;
   const readRequest = rememberingRequests();
   const decider = createDecider(settings);
   const asking = new ServerAsking(settings, decider);
-  const forward = forwardBy(settings.transport);
+  const forward = forwardBy(settings.transport, {
+    // A request that a router has sent here carries the warning of that router.
+    warningOf: ({ requestInfo, decision, view: { known } }) =>
+      known === undefined || decision.reason === 'AlreadyRerouted'
+        ? undefined
+        : policyWarning(requestInfo, known, { now: steadyClock(), preferredVersion }),
+  });
   let merger: DocumentMerger | undefined;
 
   /** In a module of its own: a Worker loads what merges documents when it is first asked for one (decisions/0008). */
