@@ -33,7 +33,7 @@ const occasions: readonly Occasion[] = [
   {
     name: 'and the first request',
     sources: ['src/edge/worker/worker-app.ts'],
-    limits: { bytes: 134_000, gzippedBytes: 49_900 },
+    limits: { bytes: 137_500, gzippedBytes: 51_000 },
   },
   {
     name: 'and its key, where it signs assertions',
