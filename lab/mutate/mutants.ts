@@ -39,7 +39,7 @@ export const mutants: readonly Mutant[] = [
   twice('servers that are put aside count twice', 'this.#registry.destinations.putAside.with(id).add();'),
   wrong('the generation is 0', '.set(table?.generation ?? 0)', '.set(0)'),
   wrong('the age is in milliseconds', '.set((now - table.createdAt) / 1000)', '.set(now - table.createdAt)'),
-  wrong('no bytes are held', '.set(memoryForOthers.bytes)', '.set(0)'),
+  wrong('no bytes are held', '.set(sources.heldBytes())', '.set(0)'),
   wrong('there is no retry budget', '.set(sources.retryBudget())', '.set(0)'),
   wrong('the expiry is in milliseconds', '.set(expires / 1000)', '.set(expires)'),
   wrong('no certificate has a lifetime', '.set((expires - Date.parse(notBefore)) / 1000)', '.set(0)'),

@@ -66,6 +66,7 @@ export function newRouter() {
     embeddedSync: () => state.sync,
     inFlight: (_id, kind) => (kind === 'longRunning' ? state.inFlight : 0),
     retryBudget: () => state.retryBudget,
+    heldBytes: () => memoryForOthers.bytes,
     refusedAddresses: () => state.refusedAddresses,
     health: () => state.health,
   });

@@ -1,7 +1,7 @@
 import type { OnReadOpts } from 'node:net';
 import { Readable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
-import { Http2Pool, type Http2PoolOptions } from '../../../packages/http2/index.ts';
+import { Http2Pool, type Http2PoolOptions, type MemoryBudget } from '../../../packages/http2/index.ts';
 import { defaultHttp2ServerLimits } from '../../../packages/http2/shared.ts';
 import { type Destination, leadsTo, TransportError } from '../../request/destination.ts';
 import { type InboundRequest, isRead } from '../../request/inbound.ts';
@@ -16,12 +16,6 @@ import { memoryForOthers } from '../exchange/serving-limits.ts';
 import { Exchange } from './exchange.ts';
 import { type Http1ConnectionCount, Http1Pool, type Http1PoolOptions } from './http1-pool.ts';
 import { TlsDialer, type TlsDialerOptions, type TransportCredentials } from './tls-dialer.ts';
-
-/** What a server sends ahead has to be held if the client does not read. */
-const windowGrowth = {
-  maximum: defaultHttp2ServerLimits.maximumStreamWindow,
-  hasRoomFor: (bytes: number) => memoryForOthers.hasRoomFor(bytes, true),
-};
 
 interface ConnectionEvents {
   /** Called if one broke off a response. */
@@ -60,6 +54,8 @@ export interface NodeTransportOptions extends TlsDialerOptions, ConnectionEvents
   readonly limits?: Pick<Http2PoolOptions, 'streamsPerConnection' | 'spreadAt' | 'connections'> &
     Pick<Http1PoolOptions, 'http1Connections'>;
   readonly openStreams?: OpenStreams | undefined;
+  /** For what is held for others. Default: the budget of the process. */
+  readonly memory?: MemoryBudget | undefined;
   /** Opens what carries requests to one destination. Default: connections of this process. */
   readonly openPool?: OpenPool | undefined;
 }
@@ -88,6 +84,7 @@ export class NodeTransport implements Transport {
   readonly #options: NodeTransportOptions;
   readonly #headDeadlines: Deadlines | undefined;
   readonly #silenceDeadlines: Deadlines | undefined;
+  readonly #http2Limits: NonNullable<Http2PoolOptions['limits']>;
   /** By origin. Each has few, and comparing them costs less than making a key for every request. */
   readonly #byOrigin = new Map<string, InUse[]>();
   readonly #http1InUse: Http1ConnectionCount = { open: 0 };
@@ -100,6 +97,14 @@ export class NodeTransport implements Transport {
     this.#options = options;
     this.#headDeadlines = deadlinesOf(options.headTimeout ?? 60_000);
     this.#silenceDeadlines = deadlinesOf(options.readSilence ?? 0);
+    const { memory = memoryForOthers } = options;
+    this.#http2Limits = {
+      windowGrowth: {
+        maximum: defaultHttp2ServerLimits.maximumStreamWindow,
+        // What a server sends ahead has to be held if the client does not read.
+        hasRoomFor: (bytes) => memory.hasRoomFor(bytes, true),
+      },
+    };
   }
 
   send(
@@ -182,7 +187,7 @@ export class NodeTransport implements Transport {
       http1: () => new Http1Pool({ origin, connect: () => connect(['http/1.1']), http1InUse, ...limits }),
       ...limits,
       settingsTimeout: this.dialer.connectTimeout,
-      limits: { windowGrowth },
+      limits: this.#http2Limits,
       onGoAway: () => onGoAway?.(origin),
       onSilence: () => onConnectionLost?.(origin),
     });

@@ -13,6 +13,7 @@ function metricsOf(refusedAddresses: readonly RefusedAddress[] = []) {
     embeddedSync: () => undefined,
     inFlight: () => 0,
     retryBudget: () => 0,
+    heldBytes: () => 0,
     health: () => [],
   });
   return { metrics, scrape };

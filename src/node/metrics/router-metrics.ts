@@ -17,7 +17,6 @@ import type { RefusedAddress } from '../../snapshot/receiving/refused-addresses.
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import type { SyncObserver } from '../../sync/documents/sync-server.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';
-import { memoryForOthers } from '../exchange/serving-limits.ts';
 import { createMetricRegistry, type MetricRegistry, updateSync } from './catalogue.ts';
 import { DestinationSeriesIndex } from './connection-metrics.ts';
 import { expose } from './metric-family.ts';
@@ -129,6 +128,8 @@ interface StateSources {
   readonly embeddedSync: () => EmbeddedSyncStatus | undefined;
   readonly inFlight: (id: string, kind: LoadKind) => number;
   readonly retryBudget: () => number;
+  /** For others. */
+  readonly heldBytes: () => number;
   readonly health: () => readonly ServerReport[];
 }
 
@@ -143,7 +144,7 @@ function updateStateMetrics(
   if (table !== undefined) state.snapshotAge.with().set((now - table.createdAt) / 1000);
   state.refusedAddresses.with().set(sources.refusedAddresses().length);
   updateCredentials(state, sources.credentialFiles);
-  state.heldBytes.with().set(memoryForOthers.bytes);
+  state.heldBytes.with().set(sources.heldBytes());
   destinations.retryBudget.with().set(sources.retryBudget());
   destinations.health.clear();
   for (const { id, status } of sources.health()) destinations.health.with(id, status).set(1);

@@ -23,6 +23,7 @@ import { sealSnapshot } from '../../snapshot/signing/seal.ts';
 import { createFileSnapshotStore } from '../files/file-snapshot-store.ts';
 import type { ProcessEdge } from './process-edge.ts';
 import { startRouter } from './start-router.ts';
+import { thisMachine } from './traffic-control.ts';
 
 /** A router whose ID the cluster does not tell. */
 async function waitingRouter(context: TestContext, edge: ProcessEdge = {}) {
@@ -56,7 +57,8 @@ const live = 'GET /livez HTTP/1.1\r\nHost: a\r\n\r\n';
 
 test('attack: clients of a router that waits for its ID get no more connections than when it serves', async (context) => {
   // Files for two connections of clients.
-  const { send } = await waitingRouter(context, { machine: { usableMemory: 2 ** 30, openFiles: () => 6 } });
+  const machine = { ...thisMachine, usableMemory: 2 ** 30, openFiles: () => 6 };
+  const { send } = await waitingRouter(context, { machine });
   const ask = async () => {
     const socket = send(live);
     await readUntil(socket, '200 OK');

@@ -184,6 +184,7 @@ class RouterProcess {
       // What no other server can be asked for waits for --request-timeout, which the API server has, too.
       headTimeout: 0,
       openStreams: this.#traffic.openStreams,
+      memory: this.#traffic.memory,
       credentials: this.#credentials.current.transport,
       connectTimeout: dialTimeout,
       readSilence: timeouts.responseHeader,
@@ -418,6 +419,7 @@ class RouterProcess {
       embeddedSync: () => embeddedSync?.status(),
       inFlight: (id, kind) => this.#load.counts(id, kind).inFlight,
       retryBudget: () => this.#retryBudget.left,
+      heldBytes: () => this.#traffic.memory.bytes,
       health: () => this.#servers?.health.reports() ?? [],
     });
   }
@@ -425,7 +427,7 @@ class RouterProcess {
   #openServer(options: RouterOptions): RouterServer {
     const config = this.#config;
     const { settings } = config;
-    const { deadlines, openStreams, connectionLimits } = this.#traffic;
+    const { deadlines, openStreams, connectionLimits, memory } = this.#traffic;
     const { clientCertificateOf } = this.#credentials;
     const logger = this.#logger;
     const known = createRouter(options);
@@ -451,6 +453,7 @@ class RouterProcess {
       deadlines,
       goawayChance: settings.limits.goawayChance,
       limits: { ...connectionLimits, ...streamLimitOf(config), tlsHandshakeTimeout },
+      memory,
       onRelief: (relief) => this.#metrics.relieved(relief),
       logger,
     });

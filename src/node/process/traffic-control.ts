@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import type { MemoryBudget } from '../../../packages/http2/index.ts';
 import { RequestGate } from '../../proxy/request-gate.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import { pause } from '../../runtime/time.ts';
@@ -7,6 +8,7 @@ import { Deadlines } from '../exchange/deadlines.ts';
 import { OpenStreams } from '../exchange/open-streams.ts';
 import {
   connectionsWithin,
+  memoryForOthers,
   ordinaryConnectionsWithin,
   type ServerLimits,
   usableMemory,
@@ -22,11 +24,13 @@ const fewOpenFiles = 4_096;
 export interface Machine {
   /** Bytes. */
   readonly usableMemory: number;
+  /** For what is held for others: one budget for the process. */
+  readonly memory: MemoryBudget;
   /** Of this process. `undefined`: not known. */
   openFiles(): number | undefined;
 }
 
-export const thisMachine: Machine = { usableMemory, openFiles: readOpenFilesLimit };
+export const thisMachine: Machine = { usableMemory, memory: memoryForOthers, openFiles: readOpenFilesLimit };
 
 /** @returns nothing where the default holds, which is kube-apiserver's (k8s.io/apiserver pkg/server/secure_serving.go) */
 export function streamLimitOf({
@@ -43,6 +47,7 @@ export class TrafficControl {
   readonly #logger: Logger;
   readonly #config: ServeConfig;
   readonly connectionLimits: ConnectionLimits;
+  readonly memory: MemoryBudget;
   #shutdown: Promise<void> | undefined;
 
   constructor(config: ServeConfig, logger: Logger, machine: Machine) {
@@ -72,6 +77,7 @@ export class TrafficControl {
       },
     });
     this.connectionLimits = connectionLimitsOf(machine);
+    this.memory = machine.memory;
     if (openFiles !== undefined && openFiles < fewOpenFiles) {
       logger.warn(
         { maxConnections: this.connectionLimits.maxConnections, openFiles },
@@ -153,7 +159,7 @@ export function maxConnectionsFor(openFiles: number | undefined, memory: number)
 type ConnectionLimits = Pick<ServerLimits, 'maxConnections' | 'maxOrdinaryConnections'>;
 
 /** The connections of clients for which this machine has files and memory, whatever the router does just now. */
-export function connectionLimitsOf({ openFiles, usableMemory }: Machine): ConnectionLimits {
+function connectionLimitsOf({ openFiles, usableMemory }: Machine): ConnectionLimits {
   return {
     maxConnections: maxConnectionsFor(openFiles(), usableMemory),
     maxOrdinaryConnections: ordinaryConnectionsWithin(usableMemory),

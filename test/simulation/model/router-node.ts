@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { readServeInput } from '../../../src/cli/serve/serve-input.ts';
 import type { RunningRouter, ServeConfig } from '../../../src/node/configuration/serve-config.ts';
 import type { ConfigurationSource } from '../../../src/node/credentials/credentials.ts';
+import { memoryForOthers } from '../../../src/node/exchange/serving-limits.ts';
 import { startRouter } from '../../../src/node/process/start-router.ts';
 import type { PreferredVersion } from '../../../src/routing/decision.ts';
 import { openEmbeddedSync } from '../../../src/sync/node/embedded-sync.ts';
@@ -147,7 +148,7 @@ export class RouterNode {
       openStore: this.disk.storeFor(machine),
       readFile: (path: string) => textOf(this.files, path),
       networkInterfaces: () => ({ eth0: [interfaceAt(address)] }),
-      machine: { usableMemory: 4 * 1024 ** 3, openFiles: () => 65_536 },
+      machine: { usableMemory: 4 * 1024 ** 3, memory: memoryForOthers, openFiles: () => 65_536 },
     };
     run.after(
       1,
