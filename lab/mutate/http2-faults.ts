@@ -216,8 +216,8 @@ export const http2Faults: readonly SearchedFault[] = [
     [
       'early response: the client does not reset the rest of its request',
       'packages/http2/client/client-stream.ts',
-      'if (!isUploaded) this.output.reset(this.id, errorCode.cancel);',
-      '',
+      "      this.output.reset(this.id, errorCode.cancel);\n      this.change('rest given up'",
+      "      this.change('rest given up'",
     ],
     [
       'reset: a refused stream seems processed',

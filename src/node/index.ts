@@ -8,6 +8,7 @@ export {
   type Http2ServerLimits,
   type Http2ServerOptions,
   type IncomingStream,
+  MemoryBudget,
   serveHttp2,
 } from '../../packages/http2/index.ts';
 export {

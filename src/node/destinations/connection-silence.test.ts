@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { after, before, describe, mock, type TestContext, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
-import { monitorSilence } from '../../../packages/http2/client/client-session.ts';
 import { eventually } from '../../../test/support/eventually.ts';
 import { listenOnLoopback } from '../../../test/support/listen-on-loopback.ts';
 import { type PeerOutgoing, startPeer } from '../../../test/support/node-exchange.ts';
@@ -16,31 +15,6 @@ describe('a connection that falls silent', () => {
   // Once for all tests: a timer that is cleared after a reset would take one of the next test with it.
   before(() => mock.timers.enable({ apis: ['setInterval'] }));
   after(() => mock.timers.reset());
-
-  test('a connection is pinged after 30 seconds without a byte, and closed 15 seconds later', () => {
-    const told: string[] = [];
-    let bytes = 100;
-    const stop = monitorSilence({
-      bytesRead: () => bytes,
-      onQuiet: () => told.push('quiet'),
-      onDead: () => told.push('dead'),
-    });
-    mock.timers.tick(look);
-    bytes++;
-    mock.timers.tick(2 * look);
-    assert.deepEqual(told, []);
-    mock.timers.tick(look);
-    assert.deepEqual(told, ['quiet']);
-    // The response to a ping is a sign of life as any other.
-    bytes++;
-    mock.timers.tick(2 * look);
-    assert.deepEqual(told, ['quiet']);
-    mock.timers.tick(2 * look);
-    assert.deepEqual(told, ['quiet', 'quiet', 'dead']);
-    stop();
-    mock.timers.tick(10 * look);
-    assert.equal(told.length, 3);
-  });
 
   test('a destination with a quiet watch is pinged, and the watch continues', async (context) => {
     const { transport, relay, watches } = await startBehindRelay(context);
