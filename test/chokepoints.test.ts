@@ -93,7 +93,7 @@ const chokepoints = {
     calledIn: ['src/own-paths/authorization.ts'],
   },
   // Whose word on a server's address counts; and what a router says of itself.
-  createAdvertisedAddresses: {
+  AdvertisedAddresses: {
     definedIn: 'src/sync/advertised-addresses.ts',
     calledIn: ['src/sync/node/run-sync.ts'],
   },

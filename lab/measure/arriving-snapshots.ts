@@ -17,7 +17,7 @@ import { signingKeyOf } from '../../src/snapshot/signing/seal.ts';
 import { type Delivery, sealDelivery } from '../../src/sync/deliver.ts';
 import { readServer } from '../../src/sync/documents/read-server.ts';
 import type { ServerDocuments } from '../../src/sync/documents/server-documents.ts';
-import { httpsTarget } from '../../src/sync/node/targets.ts';
+import { HttpsTarget } from '../../src/sync/node/targets.ts';
 import { startChild } from '../../test/support/child-process.ts';
 import { flagArguments } from '../../test/support/command.ts';
 import { createEmbeddedCluster } from '../../test/support/embedded-cluster.ts';
@@ -132,7 +132,7 @@ async function measure(): Promise<void> {
     if (word !== 'turns') return;
     longest = { turn: Math.max(longest.turn, Number(turn)), delay: Math.max(longest.delay, Number(delay)) };
   });
-  const target = httpsTarget({
+  const target = new HttpsTarget({
     url: origin,
     credentials: async () => ({ certificateAuthorities, clientCertificate }),
   });

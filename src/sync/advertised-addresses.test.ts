@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { snapshotOf } from '../../test/support/snapshot-builder.ts';
 import type { AdvertisedAddress, AdvertisedBy, AdvertisedServer } from '../snapshot/addresses/addresses.ts';
 import type { Snapshot } from '../snapshot/format/schema.ts';
-import { type AdvertisedAddresses, createAdvertisedAddresses } from './advertised-addresses.ts';
+import { AdvertisedAddresses } from './advertised-addresses.ts';
 
 const servers = [
   { id: 'cp-a', address: '10.0.0.1:6443' },
@@ -29,14 +29,14 @@ function addresses(advertised: AdvertisedAddresses, previous?: Snapshot) {
 }
 
 test('an address that an operator gave to a router has priority over the cluster’s own', () => {
-  const advertised = createAdvertisedAddresses(['router-a', 'router-b']);
+  const advertised = new AdvertisedAddresses(['router-a', 'router-b']);
   advertised.heard('router-a', says('cp-a', '10.1.0.1:7443'));
   advertised.heard('router-b', says('cp-b', '10.1.0.2:7443', 'advertise-address'));
   assert.deepEqual(addresses(advertised), { 'cp-a': '10.1.0.1:7443', 'cp-b': '10.1.0.2:7443' });
 });
 
 test('the default address of a router is used only for a server without any address', () => {
-  const advertised = createAdvertisedAddresses(['router-a', 'router-b']);
+  const advertised = new AdvertisedAddresses(['router-a', 'router-b']);
   advertised.heard('router-a', says('cp-a', '10.1.0.1:7443', 'default-interface'));
   advertised.heard('router-b', says('cp-b', '10.1.0.2:7443', 'bind-address'));
   assert.deepEqual(addresses(advertised), {});
@@ -45,14 +45,14 @@ test('the default address of a router is used only for a server without any addr
 });
 
 test('only routers that are pushed to can advertise, and they add no server', () => {
-  const advertised = createAdvertisedAddresses(['router-a']);
+  const advertised = new AdvertisedAddresses(['router-a']);
   advertised.heard('https://edge.example.com', says('cp-a', '10.6.6.6:7443'));
   advertised.heard('router-a', says('cp-z', '10.1.0.26:7443'));
   assert.deepEqual(addresses(advertised), {});
 });
 
 test('a router that claims the server of another one changes nothing', () => {
-  const advertised = createAdvertisedAddresses(['router-a', 'router-b']);
+  const advertised = new AdvertisedAddresses(['router-a', 'router-b']);
   advertised.heard('router-b', says('cp-b', '10.1.0.2:7443'));
   advertised.heard('router-a', says('cp-b', '10.6.6.6:7443'));
   const before = snapshotWith({ address: '10.1.0.2:7443', by: 'peer-advertise-ip' });
@@ -65,7 +65,7 @@ test('a router that claims the server of another one changes nothing', () => {
 });
 
 test('a router cannot claim a server whose own router was given no address', () => {
-  const advertised = createAdvertisedAddresses(['router-a', 'router-b']);
+  const advertised = new AdvertisedAddresses(['router-a', 'router-b']);
   advertised.heard('router-b', says('cp-b', '10.0.0.2:7443', 'bind-address'));
   advertised.heard('router-a', says('cp-b', '10.6.6.6:7443'));
   const { addresses: believed, warnings } = advertised.resolve(servers, undefined);
@@ -74,7 +74,7 @@ test('a router cannot claim a server whose own router was given no address', () 
 });
 
 test('the address of a router that does not respond stays; another response replaces it', () => {
-  const advertised = createAdvertisedAddresses(['router-a', 'router-b']);
+  const advertised = new AdvertisedAddresses(['router-a', 'router-b']);
   const before = snapshotWith({ address: '10.1.0.2:7443', by: 'peer-advertise-ip' });
   advertised.heard('router-a', says('cp-a', '10.1.0.1:7443'));
   const kept = { 'cp-a': '10.1.0.1:7443', 'cp-b': '10.1.0.2:7443' };
@@ -87,14 +87,14 @@ test('the address of a router that does not respond stays; another response repl
 
 test('an address disappears when its router is in front of another server, or is no longer pushed to', () => {
   const before = snapshotWith({ address: '10.1.0.2:7443', by: 'peer-advertise-ip' });
-  const moved = createAdvertisedAddresses(['router']);
+  const moved = new AdvertisedAddresses(['router']);
   moved.heard('router', says('cp-a', '10.1.0.2:7443'));
   assert.deepEqual(addresses(moved, before), { 'cp-a': '10.1.0.2:7443' });
-  assert.deepEqual(addresses(createAdvertisedAddresses([]), before), {});
+  assert.deepEqual(addresses(new AdvertisedAddresses([]), before), {});
 });
 
 test('only a changed address is told', () => {
-  const advertised = createAdvertisedAddresses(['router-a']);
+  const advertised = new AdvertisedAddresses(['router-a']);
   let told = 0;
   advertised.onChange(() => told++);
   advertised.heard('router-a', undefined);

@@ -7,8 +7,6 @@ import type { Snapshot } from '../snapshot/format/schema.ts';
 import { placeOf } from './documents/endpoints.ts';
 import type { ServerDescription } from './documents/sync-server.ts';
 
-export type AdvertisedAddresses = ReturnType<typeof createAdvertisedAddresses>;
-
 /**
  * The one place that decides which advertised addresses are used.
  *
@@ -21,27 +19,60 @@ export type AdvertisedAddresses = ReturnType<typeof createAdvertisedAddresses>;
  *   previous snapshot.
  *
  * Each router decides by its own policy which addresses it accepts (`withoutRefusedAddresses`).
- *
- * @param routers names of the routers that may advertise
  */
-export function createAdvertisedAddresses(routers: readonly string[]) {
-  const known = new Set(routers);
-  let listener = () => {};
-  const advertised = new Map<string, AdvertisedServer | undefined>();
+export class AdvertisedAddresses {
+  /** Names of the routers that may advertise. */
+  readonly #routers: ReadonlySet<string>;
+  readonly #advertised = new Map<string, AdvertisedServer | undefined>();
+  #onChange = () => {};
 
-  function addressFor(
+  /** @param routers names of the routers that may advertise */
+  constructor(routers: readonly string[]) {
+    this.#routers = new Set(routers);
+  }
+
+  /** A router has responded. @param now `undefined`: it advertises nothing */
+  heard(router: string, now: AdvertisedServer | undefined): void {
+    if (!this.#routers.has(router)) return;
+    const before = this.#advertised.get(router);
+    const hasChanged = !this.#advertised.has(router) || JSON.stringify(before) !== JSON.stringify(now);
+    this.#advertised.set(router, now);
+    if (hasChanged) this.#onChange();
+  }
+
+  /**
+   * @param previous has the addresses of routers that have not responded yet
+   * @returns by server ID; a server without one is reached at its own address
+   */
+  resolve(servers: readonly ServerDescription[], previous: Snapshot | undefined) {
+    const warnings: string[] = [];
+    const before = new Map(previous?.servers.map(({ id, advertised }) => [id, advertised]));
+    const addresses = new Map(
+      servers.flatMap((server) => {
+        const address = this.#addressFor(server, before.get(server.id), warnings);
+        return address === undefined ? [] : [[server.id, address] as const];
+      }),
+    );
+    return { addresses, warnings };
+  }
+
+  /** Calls this, from then on, when `resolve` would return something else. */
+  onChange(onChange: () => void): void {
+    this.#onChange = onChange;
+  }
+
+  #addressFor(
     server: ServerDescription,
     before: AdvertisedAddress | undefined,
     warnings: string[],
   ): AdvertisedAddress | undefined {
     const hasOwn = server.address !== undefined || server.url !== undefined;
-    const all = [...advertised.values()].filter((one) => one?.serverId === server.id);
+    const all = [...this.#advertised.values()].filter((one) => one?.serverId === server.id);
     const given = all.filter((one) => one !== undefined && isGivenByOperator(one));
-    const isUnheard = advertised.size < known.size;
+    const isUnheard = this.#advertised.size < this.#routers.size;
+    const wasInUse = before !== undefined && (isGivenByOperator(before) || !hasOwn);
     // A router that has not responded yet may be the one that advertised it.
-    if (all.length === 0 && isUnheard && before !== undefined && (isGivenByOperator(before) || !hasOwn)) {
-      return before;
-    }
+    if (all.length === 0 && isUnheard && wasInUse) return before;
     // A router that was given an address contradicts one that was given none: it may claim an address that is not its own.
     const disagree = given.length > 0 && given.length < all.length;
     const counted = (given.length > 0 && !disagree) || (given.length === 0 && hasOwn) ? given : all;
@@ -49,48 +80,21 @@ export function createAdvertisedAddresses(routers: readonly string[]) {
       counted.flatMap((one) => (one === undefined ? [] : [[placeOf(one.address), one]])),
     );
     if (distinct.size > 1 || disagree) {
-      const addresses = [...distinct.values()]
-        .map(({ address }) => address)
-        .sort()
-        .join(' and ');
-      warnings.push(
-        `routers advertise ${addresses} for server ${server.id}, so neither is used: do two routers have the same --server-id?`,
-      );
-      const wasInUse = before !== undefined && (isGivenByOperator(before) || !hasOwn);
+      warnings.push(disagreement(server.id, [...distinct.values()]));
       return wasInUse && distinct.has(placeOf(before.address)) ? before : undefined;
     }
     const [only] = distinct.values();
-    if (only === undefined) return undefined;
-    return { address: only.address, by: only.by };
+    return only && { address: only.address, by: only.by };
   }
+}
 
-  return {
-    /** A router has responded. @param now `undefined`: it advertises nothing */
-    heard(router: string, now: AdvertisedServer | undefined): void {
-      if (!known.has(router)) return;
-      const before = advertised.get(router);
-      const hasChanged = !advertised.has(router) || JSON.stringify(before) !== JSON.stringify(now);
-      advertised.set(router, now);
-      if (hasChanged) listener();
-    },
-    /**
-     * @param previous has the addresses of routers that have not responded yet
-     * @returns by server ID; a server without one is reached at its own address
-     */
-    resolve(servers: readonly ServerDescription[], previous: Snapshot | undefined) {
-      const warnings: string[] = [];
-      const before = new Map(previous?.servers.map(({ id, advertised }) => [id, advertised]));
-      const addresses = new Map(
-        servers.flatMap((server) => {
-          const address = addressFor(server, before.get(server.id), warnings);
-          return address === undefined ? [] : [[server.id, address] as const];
-        }),
-      );
-      return { addresses, warnings };
-    },
-    /** Calls this, from then on, when `resolve` would return something else. */
-    onChange(given: () => void): void {
-      listener = given;
-    },
-  };
+/** What the rounds of a sync job ask for. */
+export type PeerAddresses = Pick<AdvertisedAddresses, 'resolve' | 'onChange'>;
+
+function disagreement(id: string, advertised: readonly AdvertisedServer[]): string {
+  const addresses = advertised
+    .map(({ address }) => address)
+    .sort()
+    .join(' and ');
+  return `routers advertise ${addresses} for server ${id}, so neither is used: do two routers have the same --server-id?`;
 }

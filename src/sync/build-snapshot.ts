@@ -87,39 +87,13 @@ export async function buildSnapshot(input: SnapshotInput): Promise<SnapshotOutpu
   const customResourceGroups = clusterObjects.customResourceGroups ?? previous?.customResourceGroups ?? [];
   const shared = sharedGroupVersions(apiServices, customResourceGroups);
 
-  const refine = refineBy(shared);
-  const servers: SnapshotServer[] = [];
-  // What the previous one has stands first, so that the others are sent as what differs from them.
-  const sets = new Map(Object.entries(previous?.servedSets ?? {}));
-  const used = new Set<string>();
-  const contents: { readonly record: RecordedServer; readonly content: ServerContent }[] = [];
+  const contents: ContentOfServer[] = [];
   for (const record of input.servers) {
     const everShared = input.everShared ?? shared;
     const content = await serverContent(record, { ...input, everShared }, (text) => warnings.push(text));
     if (content !== undefined) contents.push({ record, content });
   }
-  const undecodable =
-    input.schemas === undefined
-      ? undefined
-      : await undecodableVersions(
-          contents.map(({ record: { server }, content: { parts, set } }) => ({
-            id: server.id,
-            version: parts.version,
-            set,
-          })),
-          input.decodableVersions ?? new Map(),
-          shared,
-        );
-  const sources = new Set<'discovery' | 'storageversions'>();
-  for (const { record, content } of contents) {
-    const { id } = record.server;
-    const { key, set } = await refine(content, undecodable?.get(id));
-    if (!sets.has(key)) sets.set(key, set);
-    used.add(key);
-    const server = snapshotServer(record.server, input.advertised?.get(id), content, key);
-    servers.push(isUnverified(record, monotonic) ? { ...server, unread: true } : server);
-    for (const source of content.sources) sources.add(source);
-  }
+  const { servers, servedSets } = await snapshotServers(contents, input, shared);
   if (servers.length === 0) return { snapshot: undefined, changed: false, warnings };
 
   const starts = new Map(input.servers.flatMap(({ server, start }) => (start ? [[server.id, start]] : [])));
@@ -132,10 +106,10 @@ export async function buildSnapshot(input: SnapshotInput): Promise<SnapshotOutpu
       createdAt: new Date(now).toISOString(),
       ...(input.cluster === undefined ? {} : { cluster: input.cluster }),
       ...(changes.length === 0 ? {} : { versionChanges: changes }),
-      source: sources.size === 2 ? 'both' : ([...sources][0] ?? 'discovery'),
+      source: sourceOf(contents),
     },
     servers: servers.sort((one, other) => (one.id < other.id ? -1 : 1)),
-    servedSets: Object.fromEntries([...sets].filter(([key]) => used.has(key))),
+    servedSets,
     apiServices,
     customResourceGroups,
   };
@@ -143,6 +117,46 @@ export async function buildSnapshot(input: SnapshotInput): Promise<SnapshotOutpu
     return { snapshot: previous, changed: false, warnings };
   }
   return { snapshot: candidate, changed: true, warnings };
+}
+
+interface ContentOfServer {
+  readonly record: RecordedServer;
+  readonly content: ServerContent;
+}
+
+/** The servers, and the sets that they share. */
+async function snapshotServers(
+  contents: readonly ContentOfServer[],
+  input: SnapshotInput,
+  shared: ReadonlySet<string>,
+): Promise<Pick<Snapshot, 'servedSets'> & { readonly servers: SnapshotServer[] }> {
+  const storing = contents.map(({ record: { server }, content: { parts, set } }) => ({
+    id: server.id,
+    version: parts.version,
+    set,
+  }));
+  const decodable = input.decodableVersions ?? new Map();
+  const undecodable =
+    input.schemas === undefined ? undefined : await undecodableVersions(storing, decodable, shared);
+  const refine = refineBy(shared);
+  const servers: SnapshotServer[] = [];
+  // What the previous one has stands first, so that the others are sent as what differs from them.
+  const sets = new Map(Object.entries(input.previous?.servedSets ?? {}));
+  const used = new Set<string>();
+  for (const { record, content } of contents) {
+    const { id } = record.server;
+    const { key, set } = await refine(content, undecodable?.get(id));
+    if (!sets.has(key)) sets.set(key, set);
+    used.add(key);
+    const server = snapshotServer(record.server, input.advertised?.get(id), content, key);
+    servers.push(isUnverified(record, input.monotonic ?? 0) ? { ...server, unread: true } : server);
+  }
+  return { servers, servedSets: Object.fromEntries([...sets].filter(([key]) => used.has(key))) };
+}
+
+function sourceOf(contents: readonly ContentOfServer[]): Snapshot['metadata']['source'] {
+  const sources = new Set(contents.flatMap(({ content }) => content.sources));
+  return sources.size === 2 ? 'both' : ([...sources][0] ?? 'discovery');
 }
 
 /**

@@ -7,7 +7,7 @@ import { buildSnapshot, type SnapshotInput, type SnapshotOutput } from './build-
 import { sharedGroupVersions } from './documents/shared-objects.ts';
 import { defaultTiming } from './documents/timing.ts';
 import type { ReaderRecord } from './reading/reader-record.ts';
-import { createSchemaReader } from './reading/schemas.ts';
+import { SchemaReader } from './reading/schemas.ts';
 import { ServerReaders } from './reading/server-readers.ts';
 import type { SyncParts } from './sync-parts.ts';
 import { type ChangeMoment, settingBetween } from './version-changes.ts';
@@ -50,7 +50,7 @@ export class ClusterReader {
     this.#parts = parts;
     this.#clock = clock;
     this.readers = new ServerReaders({ ...parts, clock, timing: timingOf(parts) });
-    this.#schemas = createSchemaReader({
+    this.#schemas = new SchemaReader({
       clock,
       always: parts.alwaysReadsSchemas,
       previous: parts.previous,

@@ -2,7 +2,7 @@ import type { Logger } from '../runtime/logger.ts';
 import type { Clock } from '../runtime/time.ts';
 import type { Snapshot } from '../snapshot/format/schema.ts';
 import type { SigningKey } from '../snapshot/signing/seal.ts';
-import type { AdvertisedAddresses } from './advertised-addresses.ts';
+import type { PeerAddresses } from './advertised-addresses.ts';
 import type { SnapshotTarget } from './deliver.ts';
 import type { SyncObserver } from './documents/sync-server.ts';
 import type { SyncTiming } from './documents/timing.ts';
@@ -15,7 +15,7 @@ export interface SyncParts {
   readonly signingKey?: SigningKey | undefined;
   /** The last snapshot of an earlier run, with the known resources and the generation to start from. */
   readonly previous?: Snapshot | undefined;
-  readonly advertised?: AdvertisedAddresses | undefined;
+  readonly advertised?: PeerAddresses | undefined;
   readonly observer?: SyncObserver | undefined;
   /** Whether to read the schemas of servers with one minor version, too, to compare them with another cluster's. Default false. */
   readonly alwaysReadsSchemas?: boolean | undefined;

@@ -7,7 +7,7 @@ import { askOverHttps } from '../../src/node/destinations/https-client.ts';
 import { checkServerIdentity, TlsDialer } from '../../src/node/destinations/tls-dialer.ts';
 import type { DestinationTrust } from '../../src/request/destination.ts';
 import { ApiClient } from '../../src/sync/node/api-client.ts';
-import { httpsTarget } from '../../src/sync/node/targets.ts';
+import { HttpsTarget } from '../../src/sync/node/targets.ts';
 import { createAuthority } from '../support/certificates.ts';
 import { listenOnLoopback } from '../support/listen-on-loopback.ts';
 
@@ -85,7 +85,7 @@ const waysOut: Readonly<Record<string, (port: number) => Promise<unknown>>> = {
     }
   },
   "the sync job's pushes": async (port) => {
-    const target = httpsTarget({
+    const target = new HttpsTarget({
       url: `https://127.0.0.1:${port}`,
       serverName: name,
       credentials: async () => ({ certificateAuthorities: ca }),

@@ -4,7 +4,7 @@ import { isBearerToken } from '../../runtime/bearer-token.ts';
 import { errorMessage } from '../../runtime/errors.ts';
 import { signingKeyOf } from '../../snapshot/signing/seal.ts';
 import type { SnapshotFromFolderOptions } from '../../sync/node/recording.ts';
-import type { SyncOptions } from '../../sync/node/run-sync.ts';
+import type { SyncOptions } from '../../sync/node/sync-options.ts';
 import { CertificateFiles } from '../settings/certificate-files.ts';
 import { readGiven } from '../settings/configuration-file.ts';
 import { type RawFlags, Settings } from '../settings/read-settings.ts';
@@ -73,23 +73,12 @@ function planLive(
   settings: SyncSettings,
   common: Pick<SyncOptions, 'servers' | 'signingKey' | 'cluster' | 'files' | 'clientCertificate'>,
 ): LiveSync {
-  const { call, apiServers, snapshot, routers, endpoints, client } = settings.values;
+  const { call, apiServers, snapshot, routers, endpoints, peers } = settings.values;
   const { kubeconfig, context } = apiServers;
   const inCluster = apiServers.inCluster === true;
   checkCall(settings);
-  const isFound = settings.isGiven('kubeconfig') || inCluster;
-  const isRecording = settings.isGiven('record');
-  const usesOwnAuthorities = isFound && !settings.isGiven('peer-ca-file');
   const { targets = [], workerTargets = [], serverName } = routers;
-  const peerAuthorities = usesOwnAuthorities
-    ? undefined
-    : readPeerAuthorities(settings).certificateAuthorities;
-  const routerCertificateAuthorities = settings.file('target-ca-file', routers.caFile)?.text;
-  const ofPeers = lastReadable(settings, usesOwnAuthorities ? undefined : apiServers.caFile, peerAuthorities);
-  const ofRouters = lastReadable(settings, routers.caFile, routerCertificateAuthorities);
-  const ofCertificate = lastReadable(settings, client.certFile, common.clientCertificate?.certificate);
-  const ofKey = lastReadable(settings, client.keyFile, common.clientCertificate?.key);
-  const once = call.once === true || isRecording;
+  const once = call.once === true || settings.isGiven('record');
   const hasEndpoints = !once && endpoints.port !== 0;
   return {
     kind: 'live',
@@ -97,20 +86,10 @@ function planLive(
     endpoints: hasEndpoints ? { address: endpoints.bindAddress, port: endpoints.port } : undefined,
     options: {
       ...common,
+      ...readCredentials(settings, common.clientCertificate),
       kubernetes:
         kubeconfig === undefined ? (inCluster ? { inCluster } : undefined) : { kubeconfig, context },
-      certificateAuthorities: peerAuthorities,
-      routerCertificateAuthorities,
-      credentials() {
-        const [certificate, key] = [ofCertificate(), ofKey()];
-        return {
-          certificateAuthorities: ofPeers(),
-          clientCertificate:
-            certificate !== undefined && key !== undefined ? { certificate, key } : undefined,
-          routerCertificateAuthorities: ofRouters(),
-        };
-      },
-      peers: settings.values.peers,
+      peers,
       routerBearerToken: readTargetToken(settings),
       routers: [
         ...targets.map((url) => ({ url, serverName })),
@@ -144,6 +123,37 @@ function checkCall(settings: SyncSettings): void {
   }
 }
 
+type ReadCredentials = Pick<
+  SyncOptions,
+  'certificateAuthorities' | 'routerCertificateAuthorities' | 'credentials'
+>;
+
+/** Read at start, so that a wrong path is an error then, and again for each request: files are renewed. */
+function readCredentials(settings: SyncSettings, given: SyncOptions['clientCertificate']): ReadCredentials {
+  const { apiServers, routers, client } = settings.values;
+  const isFound = settings.isGiven('kubeconfig') || apiServers.inCluster === true;
+  const usesOwnAuthorities = isFound && !settings.isGiven('peer-ca-file');
+  const peerFile = usesOwnAuthorities ? undefined : apiServers.caFile;
+  const certificateAuthorities = usesOwnAuthorities ? undefined : readPeerAuthorities(settings);
+  const routerCertificateAuthorities = settings.file('target-ca-file', routers.caFile)?.text;
+  const ofPeers = lastReadable(settings, peerFile, certificateAuthorities);
+  const ofRouters = lastReadable(settings, routers.caFile, routerCertificateAuthorities);
+  const ofCertificate = lastReadable(settings, client.certFile, given?.certificate);
+  const ofKey = lastReadable(settings, client.keyFile, given?.key);
+  return {
+    certificateAuthorities,
+    routerCertificateAuthorities,
+    credentials() {
+      const [certificate, key] = [ofCertificate(), ofKey()];
+      return {
+        certificateAuthorities: ofPeers(),
+        clientCertificate: certificate !== undefined && key !== undefined ? { certificate, key } : undefined,
+        routerCertificateAuthorities: ofRouters(),
+      };
+    },
+  };
+}
+
 /** A file's text as it is now; as it was last while it cannot be read or is empty: it is being replaced, or was a pipe. */
 function lastReadable(
   { readFile }: Pick<SyncSettings, 'readFile'>,
@@ -162,10 +172,9 @@ function lastReadable(
   };
 }
 
-function readPeerAuthorities(settings: SyncSettings): Pick<SyncOptions, 'certificateAuthorities'> {
+function readPeerAuthorities(settings: SyncSettings): string | undefined {
   settings.require('peer-ca-file');
-  const file = settings.file('peer-ca-file', settings.values.apiServers.caFile);
-  return { certificateAuthorities: file?.text };
+  return settings.file('peer-ca-file', settings.values.apiServers.caFile)?.text;
 }
 
 function readClientCertificate(settings: SyncSettings): SyncOptions['clientCertificate'] {

@@ -93,7 +93,8 @@ function reportUnread(readings: SyncOnceResult['readings'], context: CommandCont
 }
 
 async function syncLive(plan: LiveSync, logger: Logger, context: CommandContext): Promise<ExitCode> {
-  const { runSync, SyncOptionsError, syncOnce } = await import('../../sync/node/run-sync.ts');
+  const { runSync, syncOnce } = await import('../../sync/node/run-sync.ts');
+  const { SyncOptionsError } = await import('../../sync/node/sync-options.ts');
   const { ClusterAccessError, loadClusterAccess } = await import('../../node/credentials/cluster-access.ts');
   const stop = new AbortController();
   void context.shutdownSignal().then((signal) => {

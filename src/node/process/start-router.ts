@@ -380,7 +380,7 @@ class RouterProcess {
       health: this.#servers?.health,
       routingTable: this.#routingTable(),
       credentialFiles: this.#credentialWatch,
-      embeddedSync: embeddedSync?.status,
+      embeddedSync: embeddedSync && (() => embeddedSync.status()),
       // Under the ID that the sync job knows the server by.
       advertised: () => advertisedServer({ ...config, serverId: localServerId?.() }, this.#listeningPort),
       history: this.#history,

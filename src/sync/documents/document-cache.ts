@@ -46,22 +46,85 @@ interface Entry<Value> {
 const retriedAfter = { initialMilliseconds: 1_000, maximumMilliseconds: 30_000 };
 
 /** What was made of documents, each of which is read once for as long as it stays the same. */
-export function createDocumentCache<Value>(options: DocumentCacheOptions) {
-  const { clock, timeout, remembered = 4_000 } = options;
+export class DocumentCache<Value> {
+  readonly #options: DocumentCacheOptions;
+  readonly #limit: ReturnType<typeof createLimiter>;
+  readonly #remembered: number;
   /** In the order of their last use. */
-  const entries = new Map<string, Entry<Value>>();
-  const limit = createLimiter(options.concurrentDocuments);
-  let dropped = new AbortController();
-  const firstReads = new Set<Promise<void>>();
-  const timedOut = () => new ReadError('Unreachable', `not all documents were read within ${timeout} ms`);
+  readonly #entries = new Map<string, Entry<Value>>();
+  readonly #firstReads = new Set<Promise<void>>();
+  /** Ends reads of what is outdated. */
+  #dropped = new AbortController();
 
-  function cancel(): void {
-    dropped.abort();
-    dropped = new AbortController();
+  constructor(options: DocumentCacheOptions) {
+    this.#options = options;
+    this.#limit = createLimiter(options.concurrentDocuments);
+    this.#remembered = options.remembered ?? 4_000;
   }
 
-  function used(key: string): Entry<Value> {
-    const entry = entries.get(key) ?? {
+  remember(key: string, value: Value, token?: string): void {
+    Object.assign(this.#used(key), { known: { value }, token, dueAt: Number.POSITIVE_INFINITY });
+  }
+
+  /** Reads those that are due. Resolves when all that were begun have ended; never rejects. */
+  async read(documents: readonly WantedDocument<Value>[], signal: AbortSignal): Promise<void> {
+    const due = documents.slice(0, this.#remembered).filter((document) => this.#isDue(document));
+    // One that was cancelled must not stand in the way of the one that follows.
+    if (due.length === 0 || signal.aborted) return;
+    const either = AbortSignal.any([signal, this.#dropped.signal]);
+    const endsAt = this.#options.clock.monotonic() + this.#options.timeout;
+    const reads = due.map((document) => {
+      const isFirst = this.state(document.key).kind === 'waiting';
+      this.#used(document.key).underWay = either;
+      const read = this.#limit(() => this.#readOne(document, endsAt, either)).finally(() =>
+        this.#firstReads.delete(read),
+      );
+      if (isFirst) this.#firstReads.add(read);
+      return read;
+    });
+    await Promise.all(reads);
+  }
+
+  state(key: string): DocumentState<Value> {
+    const { known, issue, underWay } = this.#entries.get(key) ?? {};
+    if (known !== undefined) return { kind: 'known', value: known.value };
+    if (issue !== undefined) return { kind: 'failed', reason: issue };
+    return { kind: underWay === undefined ? 'waiting' : 'pending' };
+  }
+
+  isCurrent({ key, token }: WantedDocument<Value>): boolean {
+    return this.state(key).kind === 'known' && this.#entries.get(key)?.token === token;
+  }
+
+  /** Resolves when the first reads that are under way have ended. */
+  settled(): Promise<unknown> {
+    return Promise.all(this.#firstReads);
+  }
+
+  keep(keys: ReadonlySet<string>): void {
+    for (const key of this.#entries.keys()) if (!keys.has(key)) this.#entries.delete(key);
+  }
+
+  /** Each stays known only until it has been read again. Reads that are under way may be of what was before: they end. */
+  outdate(): void {
+    this.#cancel();
+    for (const entry of this.#entries.values()) {
+      Object.assign(entry, { token: undefined, failures: 0, underWay: undefined, dueAt: -Infinity });
+    }
+  }
+
+  clear(): void {
+    this.#cancel();
+    this.#entries.clear();
+  }
+
+  #cancel(): void {
+    this.#dropped.abort();
+    this.#dropped = new AbortController();
+  }
+
+  #used(key: string): Entry<Value> {
+    const entry = this.#entries.get(key) ?? {
       known: undefined,
       token: undefined,
       issue: undefined,
@@ -69,28 +132,26 @@ export function createDocumentCache<Value>(options: DocumentCacheOptions) {
       underWay: undefined,
       dueAt: -Infinity,
     };
-    entries.delete(key);
-    entries.set(key, entry);
-    for (const oldest of entries.keys()) {
-      if (entries.size <= remembered) break;
-      entries.delete(oldest);
+    this.#entries.delete(key);
+    this.#entries.set(key, entry);
+    for (const oldest of this.#entries.keys()) {
+      if (this.#entries.size <= this.#remembered) break;
+      this.#entries.delete(oldest);
     }
     return entry;
   }
 
-  function isDue({ key, token }: WantedDocument<Value>): boolean {
-    const entry = used(key);
+  #isDue({ key, token }: WantedDocument<Value>): boolean {
+    const entry = this.#used(key);
     if (entry.underWay !== undefined) return false;
-    return clock.monotonic() >= entry.dueAt || (entry.failures === 0 && entry.token !== token);
+    return this.#options.clock.monotonic() >= entry.dueAt || (entry.failures === 0 && entry.token !== token);
   }
 
   /** Never rejects. @param endsAt by the monotonic clock */
-  async function readOne(
-    document: WantedDocument<Value>,
-    endsAt: number,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const entry = used(document.key);
+  async #readOne(document: WantedDocument<Value>, endsAt: number, signal: AbortSignal): Promise<void> {
+    const { clock, timeout } = this.#options;
+    const entry = this.#used(document.key);
+    const timedOut = () => new ReadError('Unreachable', `not all documents were read within ${timeout} ms`);
     try {
       const left = endsAt - clock.monotonic();
       if (left <= 0) throw timedOut();
@@ -110,52 +171,4 @@ export function createDocumentCache<Value>(options: DocumentCacheOptions) {
     }
     if (entry.underWay === signal) entry.underWay = undefined;
   }
-
-  function state(key: string): DocumentState<Value> {
-    const { known, issue, underWay } = entries.get(key) ?? {};
-    if (known !== undefined) return { kind: 'known', value: known.value };
-    if (issue !== undefined) return { kind: 'failed', reason: issue };
-    return { kind: underWay === undefined ? 'waiting' : 'pending' };
-  }
-
-  return {
-    remember(key: string, value: Value, token?: string): void {
-      Object.assign(used(key), { known: { value }, token, dueAt: Number.POSITIVE_INFINITY });
-    },
-    /** Reads those that are due. Resolves when all that were begun have ended; never rejects. */
-    async read(documents: readonly WantedDocument<Value>[], signal: AbortSignal): Promise<void> {
-      const due = documents.slice(0, remembered).filter(isDue);
-      // One that was cancelled must not stand in the way of the one that follows.
-      if (due.length === 0 || signal.aborted) return;
-      const either = AbortSignal.any([signal, dropped.signal]);
-      const endsAt = clock.monotonic() + timeout;
-      const reads = due.map((document) => {
-        const isFirst = state(document.key).kind === 'waiting';
-        used(document.key).underWay = either;
-        const read = limit(() => readOne(document, endsAt, either)).finally(() => firstReads.delete(read));
-        if (isFirst) firstReads.add(read);
-        return read;
-      });
-      await Promise.all(reads);
-    },
-    state,
-    isCurrent: ({ key, token }: WantedDocument<Value>): boolean =>
-      state(key).kind === 'known' && entries.get(key)?.token === token,
-    /** Resolves when the first reads that are under way have ended. */
-    settled: (): Promise<unknown> => Promise.all(firstReads),
-    keep(keys: ReadonlySet<string>): void {
-      for (const key of entries.keys()) if (!keys.has(key)) entries.delete(key);
-    },
-    /** Each stays known only until it has been read again. Reads that are under way may be of what was before: they end. */
-    outdate(): void {
-      cancel();
-      for (const entry of entries.values()) {
-        Object.assign(entry, { token: undefined, failures: 0, underWay: undefined, dueAt: -Infinity });
-      }
-    },
-    clear(): void {
-      cancel();
-      entries.clear();
-    },
-  };
 }

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { manualClock } from '../../../test/support/manual-clock.ts';
 import { isDns1123Subdomain } from '../../apimachinery/names.ts';
 import { addressOf } from '../../snapshot/addresses/addresses.ts';
-import { createEndpointNames, endpointServerId, parseApiEndpoints, placeOf } from './endpoints.ts';
+import { EndpointNames, endpointServerId, parseApiEndpoints, placeOf } from './endpoints.ts';
 import { defaultTiming } from './timing.ts';
 
 test('endpoints of both families, with the port that is named https', () => {
@@ -44,7 +44,7 @@ function namesFor(names: Map<string, readonly string[] | Error>) {
   const clock = manualClock();
   const asked: string[] = [];
   let changes = 0;
-  const endpointNames = createEndpointNames({
+  const endpointNames = new EndpointNames({
     async servingNames(address) {
       asked.push(address);
       const found = names.get(address) ?? [];

@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import type { Clock } from '../../runtime/time.ts';
 import { addressOf, ipAddressKey, joinHostPort, parseHostPort } from '../../snapshot/addresses/addresses.ts';
-import { createDocumentCache } from './document-cache.ts';
+import { DocumentCache } from './document-cache.ts';
 import { checkedDocument } from './server-documents.ts';
 import type { ServerDescription } from './sync-server.ts';
 import type { SyncTiming } from './timing.ts';
@@ -66,40 +66,48 @@ const concurrentEndpoints = 8;
  * Finds the names of endpoints' hosts. kube-apiserver writes only its IP address into the EndpointSlice, and its Lease
  * names its host. Its serving certificate connects the two: installers issue it for both.
  */
-export function createEndpointNames({ servingNames, clock, timing, onChange }: EndpointNamesOptions) {
+export class EndpointNames {
+  readonly #options: EndpointNamesOptions;
   /** By address. */
-  const certificates = createDocumentCache<readonly string[]>({
-    clock,
-    timeout: timing.identityTimeout,
-    concurrentDocuments: concurrentEndpoints,
-  });
-  let known: readonly string[] = [];
+  readonly #certificates: DocumentCache<readonly string[]>;
+  #endpoints: readonly string[] = [];
+
+  constructor(options: EndpointNamesOptions) {
+    const { clock, timing } = options;
+    this.#options = options;
+    this.#certificates = new DocumentCache({
+      clock,
+      timeout: timing.identityTimeout,
+      concurrentDocuments: concurrentEndpoints,
+    });
+  }
+
+  /**
+   * Reads the certificates that are due, and forgets endpoints that are gone.
+   * @returns when all have been read. Never rejects.
+   */
+  async resolve(endpoints: readonly string[], signal: AbortSignal): Promise<void> {
+    const { timing, servingNames, onChange } = this.#options;
+    this.#endpoints = endpoints;
+    this.#certificates.keep(new Set(endpoints));
+    const before = JSON.stringify([...this.names()]);
+    // The reader of the server reports a failure; here the endpoint only stays as it was.
+    const wanted = endpoints.map((address) => ({
+      key: address,
+      refreshedAfter: timing.identityRefresh,
+      read: async (deadline: AbortSignal) => (await servingNames(address, deadline)).slice(0, maximumNames),
+    }));
+    await this.#certificates.read(wanted, signal);
+    if (!signal.aborted && JSON.stringify([...this.names()]) !== before) onChange();
+  }
+
   /** By address. */
-  const names = (): ReadonlyMap<string, readonly string[]> =>
-    new Map(
-      known.map((address) => {
-        const state = certificates.state(address);
+  names(): ReadonlyMap<string, readonly string[]> {
+    return new Map(
+      this.#endpoints.map((address) => {
+        const state = this.#certificates.state(address);
         return [address, state.kind === 'known' ? state.value : []];
       }),
     );
-  return {
-    /**
-     * Reads the certificates that are due, and forgets endpoints that are gone.
-     * @returns when all have been read. Never rejects.
-     */
-    async resolve(endpoints: readonly string[], signal: AbortSignal): Promise<void> {
-      known = endpoints;
-      certificates.keep(new Set(endpoints));
-      const before = JSON.stringify([...names()]);
-      // The reader of the server reports a failure; here the endpoint only stays as it was.
-      const wanted = endpoints.map((address) => ({
-        key: address,
-        refreshedAfter: timing.identityRefresh,
-        read: async (deadline: AbortSignal) => (await servingNames(address, deadline)).slice(0, maximumNames),
-      }));
-      await certificates.read(wanted, signal);
-      if (!signal.aborted && JSON.stringify([...names()]) !== before) onChange();
-    },
-    names,
-  };
+  }
 }

@@ -186,67 +186,63 @@ function schemaStructure(schema: unknown, depth = 0): string {
   if (depth > maximumDepth) throw faulty('schemas within schemas, deeper than any that is generated');
   const inner = (value: unknown) => schemaStructure(value, depth + 1);
   const members: [string, string][] = [];
-  const addSet = (key: string, texts: readonly string[]) => {
-    if (texts.length > 0) members.push([key, `[${sorted(texts)}]`]);
-  };
   const all: string[] = [];
   for (const [key, value] of entriesOf(schema)) {
-    if (values.has(key)) {
-      if (value !== undefined && value !== false) members.push([key, canonicalJson(value)]);
-      continue;
-    }
-    switch (key) {
-      // One word, or a list in any order.
-      case 'enum':
-      case 'required':
-      case 'type':
-      case 'x-kubernetes-list-map-keys':
-        addSet(key, listOf(value).map(canonicalJson));
-        break;
-      // What a list or map is without the keyword (sigs.k8s.io/structured-merge-diff, k8s.io/kube-openapi pkg/schemaconv).
-      case 'x-kubernetes-list-type':
-        if (value !== 'atomic') members.push([key, canonicalJson(value)]);
-        break;
-      case 'x-kubernetes-map-type':
-        if (value !== 'granular') members.push([key, canonicalJson(value)]);
-        break;
-      case 'default':
-        if (!isZero(value)) members.push([key, canonicalJson(value)]);
-        break;
-      case 'items':
-      case 'not':
-        members.push([key, inner(value)]);
-        break;
-      case 'additionalProperties':
-        // A schema `true` allows the same fields as a schema without members.
-        members.push([key, value === false ? 'false' : inner(value === true ? {} : value)]);
-        break;
-      case 'properties': {
-        const fields = entriesOf(value).map(([name, field]) => [name, inner(field)] as const);
-        if (fields.length > 0) members.push([key, object(fields)]);
-        break;
-      }
-      case 'anyOf':
-      case 'oneOf':
-        addSet(key, listOf(value).map(inner));
-        break;
-      case 'x-kubernetes-patch-strategy':
-        if (typeof value === 'string') addSet(key, value.split(',').map(canonicalJson));
-        break;
-      case 'x-kubernetes-validations':
-        addSet(key, listOf(value).map(ruleText));
-        break;
-      case '$ref':
-        all.push(reference(value));
-        break;
-      case 'allOf':
-        all.push(...listOf(value).map(inner));
+    if (key === '$ref') all.push(reference(value));
+    else if (key === 'allOf') all.push(...listOf(value).map(inner));
+    else {
+      const text = keywordText(key, value, inner);
+      if (text !== undefined) members.push([key, text]);
     }
   }
   const [only] = all;
   if (only !== undefined && members.length === 0 && all.every((each) => each === only)) return only;
-  addSet('allOf', all);
-  return object(members);
+  const together = setText(all);
+  return object(together === undefined ? members : [...members, ['allOf', together]]);
+}
+
+/** @param inner of a schema within this one @returns `undefined`: what it says does not count */
+function keywordText(key: string, value: unknown, inner: (schema: unknown) => string): string | undefined {
+  if (values.has(key)) return value === undefined || value === false ? undefined : canonicalJson(value);
+  switch (key) {
+    // One word, or a list in any order.
+    case 'enum':
+    case 'required':
+    case 'type':
+    case 'x-kubernetes-list-map-keys':
+      return setText(listOf(value).map(canonicalJson));
+    // What a list or map is without the keyword (sigs.k8s.io/structured-merge-diff, k8s.io/kube-openapi pkg/schemaconv).
+    case 'x-kubernetes-list-type':
+      return value === 'atomic' ? undefined : canonicalJson(value);
+    case 'x-kubernetes-map-type':
+      return value === 'granular' ? undefined : canonicalJson(value);
+    case 'default':
+      return isZero(value) ? undefined : canonicalJson(value);
+    case 'items':
+    case 'not':
+      return inner(value);
+    case 'additionalProperties':
+      // A schema `true` allows the same fields as a schema without members.
+      return value === false ? 'false' : inner(value === true ? {} : value);
+    case 'properties': {
+      const fields = entriesOf(value).map(([name, field]) => [name, inner(field)] as const);
+      return fields.length > 0 ? object(fields) : undefined;
+    }
+    case 'anyOf':
+    case 'oneOf':
+      return setText(listOf(value).map(inner));
+    case 'x-kubernetes-patch-strategy':
+      return typeof value === 'string' ? setText(value.split(',').map(canonicalJson)) : undefined;
+    case 'x-kubernetes-validations':
+      return setText(listOf(value).map(ruleText));
+    default:
+      return undefined;
+  }
+}
+
+/** @returns `undefined` of none */
+function setText(texts: readonly string[]): string | undefined {
+  return texts.length === 0 ? undefined : `[${sorted(texts)}]`;
 }
 
 function reference(value: unknown): string {

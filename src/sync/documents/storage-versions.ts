@@ -11,7 +11,7 @@ import { isSameJson } from '../../runtime/same-json.ts';
 import { type Clock, createTimeSlice } from '../../runtime/time.ts';
 import { snapshotLimits } from '../../snapshot/format/limits.ts';
 import { type ServedSet, storageVersionNameIssue } from '../../snapshot/format/schema.ts';
-import { createDocumentCache } from './document-cache.ts';
+import { DocumentCache } from './document-cache.ts';
 import { checkedDocument, getJson, ReadError, type ServerDocuments } from './server-documents.ts';
 import type { GroupAndVersion } from './shared-objects.ts';
 import {
@@ -243,80 +243,89 @@ interface HashesRequest {
   readonly signal: AbortSignal;
 }
 
-export type StorageVersionHashReader = ReturnType<typeof createStorageVersionHashReader>;
-
 /**
  * Reads at which version one server stores what it serves. Aggregated discovery does not say. Classic documents do, one per
  * group version. They are read only when the aggregated form of the group version has changed.
  */
-export function createStorageVersionHashReader(
-  clock: Pick<Clock, 'monotonic' | 'random'>,
-  previous: LastKnownServer | undefined,
-  {
-    concurrentDocuments,
-    storageVersionTimeout,
-  }: Pick<SyncTiming, 'concurrentDocuments' | 'storageVersionTimeout'>,
-) {
-  const lists = createDocumentCache<StorageVersionHashes>({
-    clock,
-    timeout: storageVersionTimeout,
-    concurrentDocuments,
-    remembered: snapshotLimits.documents,
-  });
-  for (const { groupVersion, token, hashes } of previous === undefined ? [] : knownFrom(previous.set)) {
-    lists.remember(groupVersion, hashes, token);
-  }
-  let knownVersion = previous?.server.version;
-  let refreshedAt = clock.monotonic();
+export class StorageVersionHashReader {
+  readonly #clock: Pick<Clock, 'monotonic' | 'random'>;
+  readonly #lists: DocumentCache<StorageVersionHashes>;
+  #version: string | undefined;
+  #refreshedAt: number;
   /** All hashes of a set are known: nothing is to be done while it stays the same object. */
-  let last: { readonly set: ServedSet; readonly complete: ServedSet } | undefined;
+  #last: { readonly set: ServedSet; readonly complete: ServedSet } | undefined;
 
-  function outdate(): void {
-    last = undefined;
-    lists.outdate();
+  constructor(
+    clock: Pick<Clock, 'monotonic' | 'random'>,
+    previous: LastKnownServer | undefined,
+    timing: Pick<SyncTiming, 'concurrentDocuments' | 'storageVersionTimeout'>,
+  ) {
+    this.#clock = clock;
+    this.#version = previous?.server.version;
+    this.#refreshedAt = clock.monotonic();
+    this.#lists = new DocumentCache({
+      clock,
+      timeout: timing.storageVersionTimeout,
+      concurrentDocuments: timing.concurrentDocuments,
+      remembered: snapshotLimits.documents,
+    });
+    for (const { groupVersion, token, hashes } of previous === undefined ? [] : knownFrom(previous.set)) {
+      this.#lists.remember(groupVersion, hashes, token);
+    }
   }
 
+  /** The server may be another process from now on: each hash stays only until it has been read again. */
+  outdate(): void {
+    this.#last = undefined;
+    this.#lists.outdate();
+  }
+
+  /**
+   * The set with its hashes: the same object while nothing changes. Never rejects: what a server serves counts without them. A
+   * resource whose hash is not known is one that servers may store differently.
+   */
+  async read(request: HashesRequest): Promise<ServedSet> {
+    const { set, version } = request;
+    this.#follow(version);
+    if (this.#last?.set === set) return this.#last.complete;
+    const described = [...groupVersionsIn(set.discovery)].filter(({ resources }) => resources.length > 0);
+    // For a group version with freshness Stale, the aggregator would return 503.
+    const wanted = described.filter(({ isStale }) => !isStale).map((each) => wantedList(each, request));
+    await this.#lists.read(wanted, request.signal);
+    const known = described.map(({ groupVersion }) => this.#lists.state(groupVersion));
+    const storageVersionHashes: StorageVersionHashes = Object.assign(
+      {},
+      ...known.map((state) => (state.kind === 'known' ? state.value : {})),
+    );
+    const complete = withHashes(set, storageVersionHashes);
+    if (wanted.every((list) => this.#lists.isCurrent(list))) this.#last = { set, complete };
+    return complete;
+  }
+
+  /** Another version may store at others: what is not known of it is not taken to be as before. */
+  #follow(version: string | undefined): void {
+    const now = this.#clock.monotonic();
+    const isOther = version !== this.#version;
+    if (isOther && version !== undefined && this.#version !== undefined) this.#lists.clear();
+    if (!isOther && now - this.#refreshedAt < refreshedAfter) return;
+    this.outdate();
+    this.#version = version;
+    this.#refreshedAt = now;
+  }
+}
+
+function wantedList(
+  { group, groupVersion, resources }: DiscoveredGroupVersion,
+  { documents, resourceLists }: HashesRequest,
+) {
   return {
-    /** The server may be another process from now on: each hash stays only until it has been read again. */
-    outdate,
-    /**
-     * The set with its hashes: the same object while nothing changes. Never rejects: what a server serves counts without them. A
-     * resource whose hash is not known is one that servers may store differently.
-     */
-    async read({ documents, set, resourceLists, version, signal }: HashesRequest): Promise<ServedSet> {
-      const now = clock.monotonic();
-      const isOther = version !== knownVersion;
-      // Another version may store at others: what is not known of it is not taken to be as before.
-      if (isOther && version !== undefined && knownVersion !== undefined) lists.clear();
-      if (isOther || now - refreshedAt >= refreshedAfter) {
-        outdate();
-        knownVersion = version;
-        refreshedAt = now;
-      }
-      if (last?.set === set) return last.complete;
-      const described = [...groupVersionsIn(set.discovery)].filter(({ resources }) => resources.length > 0);
-      // For a group version with freshness Stale, the aggregator would return 503.
-      const wanted = described
-        .filter(({ isStale }) => !isStale)
-        .map(({ group, groupVersion, resources }) => ({
-          key: groupVersion,
-          token: textOf(resources),
-          read: async (deadline: AbortSignal) => {
-            const known = resourceLists?.get(groupVersion);
-            const list = known ?? (await readResourceList(documents, groupVersion, deadline));
-            if (list !== undefined) return hashesOf(group, list);
-            throw new ReadError('UnexpectedStatus', `${groupVersion} is not served`);
-          },
-        }));
-      await lists.read(wanted, signal);
-      const known = described.map(({ groupVersion }) => lists.state(groupVersion));
-      const storageVersionHashes: StorageVersionHashes = Object.assign(
-        {},
-        ...known.map((state) => (state.kind === 'known' ? state.value : {})),
-      );
-      const complete = withHashes(set, storageVersionHashes);
-      if (wanted.every(lists.isCurrent)) last = { set, complete };
-      return complete;
+    key: groupVersion,
+    token: textOf(resources),
+    read: async (deadline: AbortSignal) => {
+      const known = resourceLists?.get(groupVersion);
+      const list = known ?? (await readResourceList(documents, groupVersion, deadline));
+      if (list !== undefined) return hashesOf(group, list);
+      throw new ReadError('UnexpectedStatus', `${groupVersion} is not served`);
     },
   };
 }

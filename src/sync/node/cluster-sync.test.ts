@@ -10,7 +10,7 @@ import { SyncLoop } from '../sync-loop.ts';
 import { runOnce } from '../sync-once.ts';
 import type { SyncParts } from '../sync-parts.ts';
 import { ApiClient } from './api-client.ts';
-import { openCluster } from './run-sync.ts';
+import { openCluster } from './open-cluster.ts';
 
 const { signal } = new AbortController();
 const soon = { initialMilliseconds: 5, maximumMilliseconds: 20 };

@@ -13,7 +13,8 @@ import type { OwnSnapshotReceiver } from '../../snapshot/receiving/own-receiver.
 import type { DeliveryResult, SnapshotTarget } from '../deliver.ts';
 import type { SyncLoop } from '../sync-loop.ts';
 import type { SyncOnceResult } from '../sync-once.ts';
-import { type LocalApiServer, runSync, type SyncOptions, syncOnce } from './run-sync.ts';
+import { runSync, syncOnce } from './run-sync.ts';
+import type { LocalApiServer, SyncOptions } from './sync-options.ts';
 
 /**
  * Milliseconds. Every router reads each server: while nothing changes, a fifth as often as a sync job that does it for
@@ -31,90 +32,109 @@ type Reading = Omit<SyncOptions, 'targets' | 'previous' | 'observer' | 'logger' 
 
 /** Runs the sync job inside of a router: the same loop as `mixed-version-proxy sync`, with that router for its target. */
 export function openEmbeddedSync(parts: EmbeddedSyncParts): EmbeddedSync {
-  const { receiver, logger } = parts;
-  const { openClient, readFile, networkInterfaces } = parts.edge;
-  const target = ownRouterTarget(receiver);
-  let reading: Reading | undefined;
-  /** The newest, whose certificates count from the next request on. */
-  let inUse: ServeConfig | undefined;
-  let loop: SyncLoop | undefined;
-  /** Why the loop could not be opened; `undefined`: it could. */
-  let failure: string | undefined;
-  let stop = new AbortController();
-  let running: Promise<void> = Promise.resolve();
+  return new RouterSync(parts);
+}
 
-  async function run(next: Reading, isAt: (address: string) => boolean, signal: AbortSignal): Promise<void> {
+class RouterSync implements EmbeddedSync {
+  readonly #parts: EmbeddedSyncParts;
+  readonly #target: SnapshotTarget;
+  #reading: Reading | undefined;
+  /** The newest, whose certificates count from the next request on. */
+  #inUse: ServeConfig | undefined;
+  #loop: SyncLoop | undefined;
+  /** Why the loop could not be opened; `undefined`: it could. */
+  #failure: string | undefined;
+  #stop = new AbortController();
+  #running: Promise<void> = Promise.resolve();
+
+  constructor(parts: EmbeddedSyncParts) {
+    this.#parts = parts;
+    this.#target = ownRouterTarget(parts.receiver);
+  }
+
+  async prepare(config: ServeConfig): Promise<() => void> {
+    const next = readingOf(config, this.#parts.pseudonym);
+    const isSame = isDeepStrictEqual(next, this.#reading);
+    // Whatever is wrong with the kubeconfig itself is found here; it is loaded anew by the loop.
+    if (!isSame) await loadClusterAccess(next.kubernetes, this.#parts.edge.readFile);
+    return () => {
+      this.#inUse = config;
+      // One that waits to be tried again is tried at once.
+      if (!isSame || this.#failure !== undefined) this.#begin(next, config);
+    };
+  }
+
+  hurry(): void {
+    this.#loop?.hurry();
+  }
+
+  async expiring(): ReturnType<EmbeddedSync['expiring']> {
+    if (this.#reading === undefined) return [];
+    return expiringCredentials(this.#reading.kubernetes, this.#parts.edge.readFile);
+  }
+
+  status(): EmbeddedSyncStatus {
+    const status = this.#loop?.status();
+    const [delivered] = status?.targets.flatMap(({ lastResult }) => lastResult ?? []) ?? [];
+    return {
+      source: this.#reading === undefined ? '' : sourceOf(this.#reading.kubernetes),
+      lastRoundAt: status?.lastRoundAt,
+      lastReadAt: status?.lastReadAt,
+      servers: status?.servers ?? [],
+      refusedAddresses: status?.refusedAddresses ?? [],
+      warnings: [
+        ...(this.#failure === undefined ? [] : [`the cluster cannot be read: ${this.#failure}`]),
+        ...(delivered?.kind === 'refused' ? [`what was read is refused: ${delivered.message}`] : []),
+        ...(status?.warnings ?? []),
+      ],
+    };
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    await this.#running;
+  }
+
+  #begin(next: Reading, config: ServeConfig): void {
+    this.#reading = next;
+    this.#stop.abort();
+    this.#stop = new AbortController();
+    const { signal } = this.#stop;
+    const isAt = isLocalServerAddress(config, this.#parts.edge.networkInterfaces);
+    this.#running = this.#running.then(() => this.#run(next, isAt, signal));
+  }
+
+  /** Reads the cluster until `signal` aborts, and opens it again after a failure. Never rejects. */
+  async #run(next: Reading, isAt: (address: string) => boolean, signal: AbortSignal): Promise<void> {
+    const { receiver, observer, logger, edge } = this.#parts;
+    const config = () => this.#inUse;
     const options = {
       ...next,
-      ...certificatesOf(() => inUse),
-      openClient,
-      readFile,
-      local: next.local && { ...next.local, ...localCertificates(() => inUse), isAt },
-      targets: [target],
+      ...certificatesOf(config),
+      openClient: edge.openClient,
+      readFile: edge.readFile,
+      local: next.local && { ...next.local, ...localCertificates(config), isAt },
+      targets: [this.#target],
       previous: held(receiver),
-      observer: parts.observer,
+      observer,
       logger,
     };
     for (let failures = 1; !signal.aborted; failures++) {
       try {
         await runSync(options, signal, (started) => {
-          loop = started;
-          failure = undefined;
+          this.#loop = started;
+          this.#failure = undefined;
         });
       } catch (error) {
         // What an ordered end cuts off is no failure.
         if (signal.aborted) return;
         // Once for each reason: a file that is not there yet is looked for again until it is.
-        if (failure !== errorMessage(error)) logger.error({ err: error }, 'The cluster cannot be read');
-        failure = errorMessage(error);
+        if (this.#failure !== errorMessage(error)) logger.error({ err: error }, 'The cluster cannot be read');
+        this.#failure = errorMessage(error);
         await systemClock.sleep(backOffDelay(openingBackOff, failures, Math.random()), signal);
       }
     }
   }
-
-  function begin(next: Reading, config: ServeConfig): void {
-    reading = next;
-    stop.abort();
-    stop = new AbortController();
-    const { signal } = stop;
-    running = running.then(() => run(next, isLocalServerAddress(config, networkInterfaces), signal));
-  }
-
-  return {
-    async prepare(config) {
-      const next = readingOf(config, parts.pseudonym);
-      const isSame = isDeepStrictEqual(next, reading);
-      // Whatever is wrong with the kubeconfig itself is found here; it is loaded anew by the loop.
-      if (!isSame) await loadClusterAccess(next.kubernetes, readFile);
-      return () => {
-        inUse = config;
-        // One that waits to be tried again is tried at once.
-        if (!isSame || failure !== undefined) begin(next, config);
-      };
-    },
-    hurry: () => loop?.hurry(),
-    expiring: async () => (reading === undefined ? [] : expiringCredentials(reading.kubernetes, readFile)),
-    status(): EmbeddedSyncStatus {
-      const status = loop?.status();
-      const [delivered] = status?.targets.flatMap(({ lastResult }) => lastResult ?? []) ?? [];
-      return {
-        source: reading === undefined ? '' : sourceOf(reading.kubernetes),
-        lastRoundAt: status?.lastRoundAt,
-        lastReadAt: status?.lastReadAt,
-        servers: status?.servers ?? [],
-        refusedAddresses: status?.refusedAddresses ?? [],
-        warnings: [
-          ...(failure === undefined ? [] : [`the cluster cannot be read: ${failure}`]),
-          ...(delivered?.kind === 'refused' ? [`what was read is refused: ${delivered.message}`] : []),
-          ...(status?.warnings ?? []),
-        ],
-      };
-    },
-    async stop() {
-      stop.abort();
-      await running;
-    },
-  };
 }
 
 /** Reads the cluster once, as the router does when it starts, and delivers to nobody. @throws {Error} as `syncOnce` */

@@ -14,7 +14,7 @@ import {
   withReadTimeout,
 } from '../documents/server-documents.ts';
 import { ApiClient } from './api-client.ts';
-import type { LocalApiServer } from './run-sync.ts';
+import type { LocalApiServer } from './sync-options.ts';
 
 const listTimeout = 10_000;
 

@@ -9,5 +9,6 @@ export type { SyncTiming } from '../documents/timing.ts';
 export type { ServerStatus, SyncLoop, SyncStatus } from '../sync-loop.ts';
 export type { SyncOnceResult } from '../sync-once.ts';
 export { type SnapshotFromFolderOptions, snapshotFromFolder } from './recording.ts';
-export { type RouterTarget, runSync, type SyncOptions, syncOnce } from './run-sync.ts';
+export { runSync, syncOnce } from './run-sync.ts';
+export type { RouterTarget, SyncOptions } from './sync-options.ts';
 export type { FileTargetOptions } from './targets.ts';

@@ -9,7 +9,7 @@ import { listenOnLoopback } from '../../../test/support/listen-on-loopback.ts';
 import { loadClusterAccess } from '../../node/credentials/cluster-access.ts';
 import { createAddressPolicy } from '../../snapshot/addresses/address-policy.ts';
 import { ApiClient } from './api-client.ts';
-import { openCluster } from './run-sync.ts';
+import { openCluster } from './open-cluster.ts';
 
 const soon = { initialMilliseconds: 5, maximumMilliseconds: 20 };
 

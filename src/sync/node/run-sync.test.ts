@@ -18,8 +18,9 @@ import { parseSnapshotKeys } from '../../snapshot/signing/keys.ts';
 import { generateSigningKey, sealSnapshot, signingKeyOf } from '../../snapshot/signing/seal.ts';
 import { sealDelivery } from '../deliver.ts';
 import type { SyncLoop } from '../sync-loop.ts';
-import { runSync, type SyncOptions, syncOnce } from './run-sync.ts';
-import { httpsTarget } from './targets.ts';
+import { runSync, syncOnce } from './run-sync.ts';
+import type { SyncOptions } from './sync-options.ts';
+import { HttpsTarget } from './targets.ts';
 
 const authority = await createAuthority('cluster');
 const names = ['kubernetes.default.svc', 'router.example.com'];
@@ -70,7 +71,7 @@ async function router(context: TestContext, handler: (request: Request) => Promi
 }
 
 function targetFor(context: TestContext, { url, serverName }: { url: string; serverName: string }) {
-  const target = httpsTarget({
+  const target = new HttpsTarget({
     url,
     serverName,
     credentials: async () => ({ certificateAuthorities: authority.certificate, clientCertificate }),

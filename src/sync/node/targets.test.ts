@@ -16,7 +16,7 @@ import { createMemorySnapshotStore } from '../../snapshot/receiving/snapshot-sto
 import { type PinnedKeySet, parseSnapshotKeys } from '../../snapshot/signing/keys.ts';
 import { generateSigningKey, sealSnapshot, signingKeyOf } from '../../snapshot/signing/seal.ts';
 import { type Delivery, sealDelivery } from '../deliver.ts';
-import { fileTarget, httpsTarget, previousSnapshot } from './targets.ts';
+import { fileTarget, HttpsTarget, previousSnapshot } from './targets.ts';
 
 const old = await generateSigningKey('EdDSA');
 const next = await generateSigningKey('EdDSA');
@@ -178,7 +178,7 @@ async function routerTarget(context: TestContext, router: SetUp, bearerToken?: (
       return respond(request, response);
     },
   );
-  const target = httpsTarget({
+  const target = new HttpsTarget({
     url: `https://127.0.0.1:${port}`,
     credentials: async () => ({ certificateAuthorities: authority.certificate }),
     bearerToken,

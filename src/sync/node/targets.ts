@@ -40,10 +40,6 @@ interface HttpsTargetOptions extends Pick<HttpsServer, 'serverName'> {
   readonly openClient?: OpenServerClient | undefined;
 }
 
-interface HttpsTarget extends Required<SnapshotTarget> {
-  close(): void;
-}
-
 /** For one push, milliseconds. */
 const pushTimeout = 10_000;
 /** A router that accepts no connection in this time counts as down, and is tried again soon. Milliseconds. */
@@ -56,23 +52,64 @@ const maximumResponseBytes = 256 * 1024;
 const snapshotPath = `${ownPathsPrefix}/v1/snapshot`;
 
 /** Pushes to a router over HTTPS. */
-export function httpsTarget(options: HttpsTargetOptions): HttpsTarget {
-  const { url, serverName, bearerToken, openClient = openHttpsClient } = options;
-  let connected: { readonly client: ServerClient; readonly made: string } | undefined;
+export class HttpsTarget implements Required<SnapshotTarget> {
+  readonly name: string;
+  readonly #options: HttpsTargetOptions;
+  #connected: { readonly client: ServerClient; readonly made: string } | undefined;
   /** Digest of what it has taken last. */
-  let taken: string | undefined;
+  #taken: string | undefined;
 
-  async function clientNow(): Promise<ServerClient> {
-    const server = { origin: url, serverName, ...(await options.credentials()) };
-    const made = JSON.stringify(server);
-    if (connected?.made === made) return connected.client;
-    const client = openClient(server, { connectTimeout });
-    connected?.client.retire();
-    connected = { client, made };
-    return client;
+  constructor(options: HttpsTargetOptions) {
+    this.name = options.url;
+    this.#options = options;
   }
 
-  async function send(
+  async put({ sealed }: Delivery, signal: AbortSignal): Promise<DeliveryResult> {
+    if (sealed === undefined) return { kind: 'refused', message: 'routers accept only signed snapshots' };
+    return this.#pushSnapshot(sealed, signal);
+  }
+
+  async holds({ sealed }: Delivery, signal: AbortSignal): Promise<boolean> {
+    const response = await this.#send('HEAD', signal, { timeout: checkTimeout });
+    if (response.status !== 200 && response.status !== 404) throw this.#unexpected(response);
+    const { etag } = response.headers;
+    const held = etag === undefined ? undefined : parseEntityTag(etag);
+    if (held === undefined) this.#taken = undefined;
+    if (held === undefined || sealed === undefined) return false;
+    // A later time of making is a renewal of the same snapshot by another sync job.
+    return held.digest === sealed.held.digest && held.createdAt >= sealed.held.createdAt;
+  }
+
+  async held(signal: AbortSignal): Promise<string | undefined> {
+    const response = await this.#send('GET', signal, { longest: sealedSnapshotLimit });
+    // 406: it reads the cluster itself, and has none that is signed.
+    if (response.status === 404 || response.status === 406) return undefined;
+    if (response.status !== 200) throw this.#unexpected(response);
+    return response.text;
+  }
+
+  close(): void {
+    this.#connected?.client.close();
+  }
+
+  /** Only what is new to it, if it holds what was delivered before; if it has lost that, all of it. */
+  async #pushSnapshot(sealed: SealedDelivery, signal: AbortSignal): Promise<DeliveryResult> {
+    const { change, held, snapshot } = sealed;
+    const isChange = change !== undefined && change.from === this.#taken;
+    const result = await this.#push(isChange ? change.snapshot : snapshot, signal);
+    this.#taken = result.kind === 'accepted' ? held.digest : undefined;
+    return isChange && result.kind === 'refused' ? this.#pushSnapshot(sealed, signal) : result;
+  }
+
+  async #push(body: string, signal: AbortSignal): Promise<DeliveryResult> {
+    try {
+      return resultOf(await this.#send('PUT', signal, { body }));
+    } catch (error) {
+      return { kind: 'unreachable', message: errorMessage(error) };
+    }
+  }
+
+  async #send(
     method: 'GET' | 'HEAD' | 'PUT',
     signal: AbortSignal,
     {
@@ -81,71 +118,35 @@ export function httpsTarget(options: HttpsTargetOptions): HttpsTarget {
       longest = maximumResponseBytes,
     }: { readonly body?: string; readonly timeout?: number; readonly longest?: number } = {},
   ): Promise<HttpsResponse> {
-    const client = await clientNow();
-    const response = await client.ask(
-      {
-        method,
-        path: snapshotPath,
-        headers: [
-          ...(body === undefined ? ['accept', sealedMediaType] : ['content-type', sealedMediaType]),
-          ...(bearerToken === undefined ? [] : ['authorization', `Bearer ${await bearerToken()}`]),
-        ],
-        body,
-        signal,
-      },
-      { responseTimeout: timeout, longestResponse: longest },
-    );
+    const { bearerToken, onAdvertised } = this.#options;
+    const client = await this.#client();
+    const headers = [
+      ...(body === undefined ? ['accept', sealedMediaType] : ['content-type', sealedMediaType]),
+      ...(bearerToken === undefined ? [] : ['authorization', `Bearer ${await bearerToken()}`]),
+    ];
+    const request = { method, path: snapshotPath, headers, body, signal };
+    const response = await client.ask(request, { responseTimeout: timeout, longestResponse: longest });
     const header = response.headers[advertisedAddressHeader];
     const advertised = typeof header === 'string' ? parseAdvertisedServer(header) : undefined;
     // A failure without the header may come from an intermediary. It does not withdraw the address.
-    if (advertised !== undefined || response.status === 200) options.onAdvertised?.(advertised);
+    if (advertised !== undefined || response.status === 200) onAdvertised?.(advertised);
     return response;
   }
 
-  async function push(body: string, signal: AbortSignal): Promise<DeliveryResult> {
-    try {
-      return resultOf(await send('PUT', signal, { body }));
-    } catch (error) {
-      return { kind: 'unreachable', message: errorMessage(error) };
-    }
+  async #client(): Promise<ServerClient> {
+    const { url, serverName, credentials, openClient = openHttpsClient } = this.#options;
+    const server = { origin: url, serverName, ...(await credentials()) };
+    const made = JSON.stringify(server);
+    if (this.#connected?.made === made) return this.#connected.client;
+    const client = openClient(server, { connectTimeout });
+    this.#connected?.client.retire();
+    this.#connected = { client, made };
+    return client;
   }
 
-  /** Only what is new to it, if it holds what was delivered before; if it has lost that, all of it. */
-  async function pushSnapshot(sealed: SealedDelivery, signal: AbortSignal): Promise<DeliveryResult> {
-    const { change, held, snapshot } = sealed;
-    const isChange = change !== undefined && change.from === taken;
-    const result = await push(isChange ? change.snapshot : snapshot, signal);
-    taken = result.kind === 'accepted' ? held.digest : undefined;
-    return isChange && result.kind === 'refused' ? pushSnapshot(sealed, signal) : result;
+  #unexpected(response: HttpsResponse): Error {
+    return new Error(`${this.name} returned ${failureText(response)}`);
   }
-
-  const unexpected = (response: HttpsResponse) => new Error(`${url} returned ${failureText(response)}`);
-
-  return {
-    name: url,
-    async put({ sealed }: Delivery, signal) {
-      if (sealed === undefined) return { kind: 'refused', message: 'routers accept only signed snapshots' };
-      return pushSnapshot(sealed, signal);
-    },
-    async holds({ sealed }, signal) {
-      const response = await send('HEAD', signal, { timeout: checkTimeout });
-      if (response.status !== 200 && response.status !== 404) throw unexpected(response);
-      const { etag } = response.headers;
-      const held = etag === undefined ? undefined : parseEntityTag(etag);
-      if (held === undefined) taken = undefined;
-      if (held === undefined || sealed === undefined) return false;
-      // A later time of making is a renewal of the same snapshot by another sync job.
-      return held.digest === sealed.held.digest && held.createdAt >= sealed.held.createdAt;
-    },
-    async held(signal) {
-      const response = await send('GET', signal, { longest: sealedSnapshotLimit });
-      // 406: it reads the cluster itself, and has none that is signed.
-      if (response.status === 404 || response.status === 406) return undefined;
-      if (response.status !== 200) throw unexpected(response);
-      return response.text;
-    },
-    close: () => connected?.client.close(),
-  };
 }
 
 /** Conflicts that no higher generation resolves. */
@@ -230,9 +231,10 @@ export async function previousSnapshot(
   signal: AbortSignal,
 ): Promise<Snapshot | undefined> {
   const until = systemClock.monotonic() + patience;
-  const ask = async ({ name: source, held }: SnapshotHolder) => {
+  const ask = async (holder: SnapshotHolder) => {
+    const { name: source } = holder;
     try {
-      return { source, jws: await held?.(signal), isSilent: false };
+      return { source, jws: await holder.held?.(signal), isSilent: false };
     } catch (err) {
       // A router that is not up yet is normal at the very first start.
       logger.info({ err, source }, 'The snapshot that a target holds could not be read');

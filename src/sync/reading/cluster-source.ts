@@ -4,7 +4,7 @@ import type { ServedSet, Snapshot } from '../../snapshot/format/schema.ts';
 import { type RefusedAddress, refusedAddressText } from '../../snapshot/receiving/refused-addresses.ts';
 import {
   apiEndpointsPath,
-  createEndpointNames,
+  EndpointNames,
   type EndpointNamesOptions,
   endpointServerId,
   parseApiEndpoints,
@@ -83,7 +83,7 @@ export class WatchedCluster {
   readonly #timing: SyncTiming;
   readonly #objects: Reflectors;
   readonly #watched: readonly WatchedKind[];
-  readonly #endpointNames: ReturnType<typeof createEndpointNames> | undefined;
+  readonly #endpointNames: EndpointNames | undefined;
   #running: AbortSignal | undefined;
   #onChange = () => {};
   /** Those of the snapshot of an earlier run, until the first look. */
@@ -99,7 +99,7 @@ export class WatchedCluster {
     this.#objects = reflectorsOf({ connection: options.connection, clock, timing, onChange });
     this.#watched = watchedKinds(this.#objects, finding !== undefined);
     this.#endpointNames =
-      finding && createEndpointNames({ servingNames: finding.servingNames, clock, timing, onChange });
+      finding && new EndpointNames({ servingNames: finding.servingNames, clock, timing, onChange });
     this.#earlier = serversOf(finding?.previous, finding?.refusal);
   }
 

@@ -3,7 +3,7 @@ import { areSeveralVersions, countedVersionOf } from '../../apimachinery/server-
 import { type Clock, createTimeSlice, type TimeSlice } from '../../runtime/time.ts';
 import type { ServedSet, Snapshot } from '../../snapshot/format/schema.ts';
 import { versionPartsOf } from '../documents/counted-version.ts';
-import { createDocumentCache, type DocumentState } from '../documents/document-cache.ts';
+import { DocumentCache, type DocumentState } from '../documents/document-cache.ts';
 import { schemaDigests } from '../documents/schema-digests.ts';
 import {
   jsonType,
@@ -70,66 +70,64 @@ interface SchemaDocument {
 }
 
 /** Reads the schemas of what servers serve, while they are of several versions. */
-export function createSchemaReader(options: SchemaReaderOptions) {
-  const { clock, always = false } = options;
-  const documents = createDocumentCache<Digests>({
-    clock,
-    timeout,
-    concurrentDocuments,
-  });
-  let digested = new Map<string, string>();
-  if (options.previous !== undefined) {
-    for (const [url, digests] of digestsOf(options.previous)) documents.remember(url, digests);
+export class SchemaReader {
+  readonly #always: boolean;
+  readonly #documents: DocumentCache<Digests>;
+  /** Digests by what they are of: documents share most of their definitions. */
+  #digested = new Map<string, string>();
+
+  constructor({ clock, always = false, previous }: SchemaReaderOptions) {
+    this.#always = always;
+    this.#documents = new DocumentCache({ clock, timeout, concurrentDocuments });
+    for (const [url, digests] of previous === undefined ? [] : digestsOf(previous)) {
+      this.#documents.remember(url, digests);
+    }
   }
-  return {
-    async read({
-      records,
-      previous,
-      shared,
-      everShared = shared,
-      waits,
-      signal,
-    }: SchemasRequest): Promise<ComparedSchemas> {
-      const versions = await Promise.all(
-        records.map(({ server: { id }, reading }) => versionOf(reading, lastKnown(previous, id), everShared)),
-      );
-      const early = records.flatMap(({ server, early }) =>
-        early?.reading === undefined ? [] : [{ server, reading: early.reading }],
-      );
-      const coming = await Promise.all(early.map(({ reading }) => versionOf(reading, undefined, everShared)));
-      const areSeveral = (all: readonly (string | undefined)[]) => always || areSeveralVersions(all);
-      if (!areSeveral([...versions, ...coming])) {
-        documents.clear();
-        digested = new Map();
-        return { byServer: undefined, warnings: [] };
-      }
-      const wanted = records.flatMap(({ server, reading }) => {
-        const known = lastKnown(previous, server.id);
-        return reading?.ok === true || known !== undefined
-          ? [wantedOf(server, reading?.ok === true ? reading : undefined, known, shared)]
-          : [];
-      });
-      const soonWanted = early.map(({ server, reading }) => wantedOf(server, reading, undefined, shared));
-      const byUrl = Map.groupBy(
-        [...wanted, ...soonWanted].flatMap((each) => each.documents),
-        ({ url }) => url,
-      );
-      // What is not compared yet counts as different.
-      const slice = createTimeSlice(waits ? 'now' : 'in seconds');
-      const readable = [...byUrl].flatMap(([key, alike]) => {
-        const from = alike.filter(({ server }) => server !== undefined);
-        // After a failure, the next server is asked.
-        const read = (deadline: AbortSignal, failures: number) =>
-          readDigests(from[failures % from.length], digested, slice, deadline);
-        return from.length === 0 ? [] : [{ key, read }];
-      });
-      const read = documents.read(readable, signal);
-      if (waits) await read;
-      if (!areSeveral(versions)) return { byServer: undefined, warnings: [] };
-      const compared = outcome(wanted, previous, (key) => documents.state(key));
-      return compared.isPending ? { ...compared, more: documents.settled() } : compared;
-    },
-  };
+
+  async read(request: SchemasRequest): Promise<ComparedSchemas> {
+    const { records, previous, shared, everShared = shared, waits, signal } = request;
+    const early = records.flatMap(({ server, early }) =>
+      early?.reading === undefined ? [] : [{ server, reading: early.reading }],
+    );
+    const versions = await Promise.all(
+      records.map(({ server: { id }, reading }) => versionOf(reading, lastKnown(previous, id), everShared)),
+    );
+    const coming = await Promise.all(early.map(({ reading }) => versionOf(reading, undefined, everShared)));
+    const areSeveral = (all: readonly (string | undefined)[]) => this.#always || areSeveralVersions(all);
+    if (!areSeveral([...versions, ...coming])) {
+      this.#documents.clear();
+      this.#digested = new Map();
+      return { byServer: undefined, warnings: [] };
+    }
+    const wanted = records.flatMap(({ server, reading }) => {
+      const known = lastKnown(previous, server.id);
+      const read = reading?.ok === true ? reading : undefined;
+      return read !== undefined || known !== undefined ? [wantedOf(server, read, known, shared)] : [];
+    });
+    const soonWanted = early.map(({ server, reading }) => wantedOf(server, reading, undefined, shared));
+    // What is not compared yet counts as different.
+    const read = this.#readDocuments([...wanted, ...soonWanted], waits, signal);
+    if (waits) await read;
+    if (!areSeveral(versions)) return { byServer: undefined, warnings: [] };
+    const compared = outcome(wanted, previous, (key) => this.#documents.state(key));
+    return compared.isPending ? { ...compared, more: this.#documents.settled() } : compared;
+  }
+
+  #readDocuments(wanted: readonly WantedDocuments[], waits: boolean, signal: AbortSignal): Promise<void> {
+    const slice = createTimeSlice(waits ? 'now' : 'in seconds');
+    const byUrl = Map.groupBy(
+      wanted.flatMap((each) => each.documents),
+      ({ url }) => url,
+    );
+    const readable = [...byUrl].flatMap(([key, alike]) => {
+      const from = alike.filter(({ server }) => server !== undefined);
+      // After a failure, the next server is asked.
+      const read = (deadline: AbortSignal, failures: number) =>
+        readDigests(from[failures % from.length], this.#digested, slice, deadline);
+      return from.length === 0 ? [] : [{ key, read }];
+    });
+    return this.#documents.read(readable, signal);
+  }
 }
 
 interface WantedDocuments {

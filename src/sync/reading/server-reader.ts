@@ -5,10 +5,7 @@ import { versionPartsOf } from '../documents/counted-version.ts';
 import { createFeatureGateReader } from '../documents/feature-gates.ts';
 import { readServer } from '../documents/read-server.ts';
 import { ReadError, unexpectedStatus, withReadTimeout } from '../documents/server-documents.ts';
-import {
-  createStorageVersionHashReader,
-  type StorageVersionHashReader,
-} from '../documents/storage-versions.ts';
+import { StorageVersionHashReader } from '../documents/storage-versions.ts';
 import {
   type FailedReading,
   failedReading,
@@ -62,7 +59,7 @@ export class ServerReader {
     const known = lastKnown(options.previous, server.id);
     this.#options = options;
     this.#record = untriedRecord(server, known, before);
-    this.#hashes = createStorageVersionHashReader(options.clock, known, options.timing);
+    this.#hashes = new StorageVersionHashReader(options.clock, known, options.timing);
   }
 
   get record(): ReaderRecord {
