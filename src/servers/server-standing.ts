@@ -1,4 +1,5 @@
 import type { MissingKnowledge } from '../snapshot/routing-table/routing-table.ts';
+import { countsAfter } from '../snapshot/routing-table/version-instants.ts';
 import {
   type HealthThresholds,
   type Instant,
@@ -91,9 +92,13 @@ export function mayStillServe(record: ServerRecord, now: Instant): boolean {
   return (state.kind !== 'unready' && state.kind !== 'unreachable') || now - state.since < stillServesFor;
 }
 
-/** Nobody lets a new version count sooner after its server was ready, or had its Lease, by a margin (src/sync/version-changes.ts). */
-const knownAfterReady = 3_000;
-const knownAfterLease = 5_000;
+/**
+ * Milliseconds after a server was ready from which another router may know its new version: five seconds before that version
+ * counts for anybody, so that this router has stopped by then.
+ */
+const knownAfterReady = countsAfter - 5_000;
+/** The same after the server took its Lease, which a server does some seconds before it is ready. */
+const knownAfterLease = knownAfterReady + 2_000;
 /** How long it is waited for that the snapshot says what a server is now, milliseconds. */
 const behindFor = 15_000;
 

@@ -1,3 +1,4 @@
+import { startDuration } from '../../servers/server-states.ts';
 import {
   type FailedReading,
   groupVersionsOf,
@@ -70,12 +71,6 @@ export type ReaderEvent =
   | { readonly kind: 'read'; readonly askedAt: number; readonly reading: SuccessfulReading }
   | { readonly kind: 'not read'; readonly reading: FailedReading; readonly dueAt: number };
 
-/**
- * How long a server is waited for that is not ready, milliseconds. After that it is read whatever its `/readyz` says, and
- * what is known of it is believed all the same: nobody is left out for good.
- */
-const startDuration = 60_000;
-
 /** @param before the server that was at its address, under another ID */
 export function untriedRecord(
   server: ReadableServer,
@@ -96,7 +91,12 @@ export function untriedRecord(
   };
 }
 
-/** @returns milliseconds of the monotonic clock: its state lasts until then, by itself */
+/**
+ * A server that is not ready is waited for as long as one that starts. After that it is read whatever its `/readyz` says, and
+ * what is known of it is believed all the same: nobody is left out for good.
+ *
+ * @returns milliseconds of the monotonic clock: its state lasts until then, by itself
+ */
 export function endsAt({ state }: Pick<ReaderRecord, 'state'>): number {
   return 'since' in state ? state.since + startDuration : Number.POSITIVE_INFINITY;
 }
