@@ -11,7 +11,12 @@ import { binaryOf, parseSteps, stops } from './steps.ts';
 import { forms, isRouted, type Way } from './ways.ts';
 
 const values = readOptions('upgrade', {
-  forms: { type: 'string', default: forms.join(','), value: 'LIST', about: 'of a router' },
+  forms: {
+    type: 'string',
+    default: forms.join(','),
+    value: 'LIST',
+    about: 'of a router; one-version-balancer: HAProxy that shows clients one version, beside the routers',
+  },
   stops: {
     type: 'string',
     default: 'SIGTERM,SIGKILL',

@@ -20,6 +20,7 @@ export async function readPages(): Promise<readonly Page[]> {
       'docs/**/*.md',
       'decisions/*.md',
       'deploy/**/*.md',
+      'demo/README.md',
       'test/README.md',
       'test/conformance/README.md',
       'lab/**/*.md',
