@@ -58,9 +58,13 @@ test('an address given to a router is what peers dial, for as long as its operat
   assert.deepEqual([other?.address, other?.addressSource], [`127.0.0.1:${a.port}`, 'lease']);
 
   const agent = clientAgent(context, cluster);
-  const { statusCode, body } = await request(`${routerA.origin}${flowSchemas}`, { dispatcher: agent });
-  await body.dump();
-  assert.equal(statusCode, 200);
+  const ask = async (): Promise<number> => {
+    const { statusCode, body } = await request(`${routerA.origin}${flowSchemas}`, { dispatcher: agent });
+    await body.dump();
+    return statusCode;
+  };
+  // 503 while the router is not sure of the other server.
+  await eventuallyReturns(ask, (statusCode) => statusCode === 200);
   assert.ok(mapping.connections > 0);
 
   // Neither a router that is gone nor a sync job that starts anew takes it back.

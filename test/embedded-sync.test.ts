@@ -248,7 +248,7 @@ test('nothing can be pushed to a router that reads the cluster itself, whoever s
   const a = await cluster.startServer({ version: '1.26', name: 'cp-a' });
   const router = await cluster.startRouter(a, await readingBy(cluster, a));
   const client = askRouter(context, router.origin, cluster);
-  const { snapshot } = await eventuallyReturns(client.status, ({ servers }) => servers.length === 1);
+  const { servers } = await eventuallyReturns(client.status, (status) => status.servers.length === 1);
   const { loop } = await startSync(context, {
     ...cluster.credentials,
     servers: [{ id: 'evil', url: a.url }],
@@ -269,8 +269,12 @@ test('nothing can be pushed to a router that reads the cluster itself, whoever s
   const sealed = await request(url, { dispatcher: agent, headers: { accept: 'application/jose' } });
   assert.equal(sealed.statusCode, 406);
   await sealed.body.dump();
+  // The router may have read the cluster again meanwhile, which makes another generation.
   const after = await client.status();
-  assert.deepEqual(after.snapshot?.generation, snapshot?.generation);
+  assert.deepEqual(
+    after.servers.map(({ id }) => id),
+    servers.map(({ id }) => id),
+  );
 });
 
 test('what a router knew outlives its restart, and a file that others may write is not believed', async (context) => {
