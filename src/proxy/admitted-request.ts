@@ -1,4 +1,5 @@
 import type { RequestInfo } from '../apimachinery/request-info.ts';
+import type { Destination } from '../request/destination.ts';
 import type { InboundRequest } from '../request/inbound.ts';
 import type { OutboundRequest, Outcome, ResponseToSend, SendResult } from '../request/transport.ts';
 import type { Caller } from '../request/user-info.ts';
@@ -11,6 +12,8 @@ export interface View {
   readonly snapshot: RoutingTable | undefined;
   /** The same with what this router has found of the servers itself. */
   readonly known: RoutingTable | undefined;
+  /** The local server, under the ID that the snapshot has for it; `undefined` in the gateway form. */
+  readonly local: Destination | undefined;
 }
 
 /** A request whose path is accepted and whose caller is established, with where it goes and what that was decided by. */

@@ -95,7 +95,8 @@ export class ServerAsking {
   }
 
   #local(request: AdmittedRequest): ServerToAsk | ResponseToSend {
-    const { local, health } = this.settings;
+    const { local } = request.view;
+    const { health } = this.settings;
     if (local === undefined) return ownResponse(unavailable('NoSnapshot'));
     // By the decision no server can take its place.
     const missing = health?.whyNot(local.id);

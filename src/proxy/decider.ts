@@ -1,5 +1,5 @@
 import type { RequestInfo } from '../apimachinery/request-info.ts';
-import type { Destination } from '../request/destination.ts';
+import { type Destination, leadsTo } from '../request/destination.ts';
 import { hasVerifiedRerouteMark } from '../request/headers.ts';
 import { type InboundRequest, isRead, queryOf } from '../request/inbound.ts';
 import type { Caller } from '../request/user-info.ts';
@@ -38,24 +38,24 @@ const untilTried = 20;
 export function createDecider(settings: RouterSettings) {
   const { routingTable, isVerifiedPeer, preferredVersion, enabled, health, steadyClock } = settings;
 
-  let lastView: View = Object.freeze({ snapshot: undefined, known: undefined });
+  let lastView: View = Object.freeze({ snapshot: undefined, known: undefined, local: undefined });
   /** @returns the same view as long as nothing has changed: nothing is made on the request path */
   const takeView = (): View => {
     const snapshot = routingTable.current();
     const known = withFindings(snapshot, health);
-    if (lastView.snapshot !== snapshot || lastView.known !== known) {
-      lastView = Object.freeze({ snapshot, known });
+    const local = localIn(lastView, settings.local);
+    if (lastView.snapshot !== snapshot || lastView.known !== known || lastView.local !== local) {
+      lastView = Object.freeze({ snapshot, known, local });
     }
     return lastView;
   };
 
   const contextOf = (
-    inbound: InboundRequest,
-    caller: Caller,
+    { inbound, caller, view }: Pick<AdmittedRequest, 'inbound' | 'caller' | 'view'>,
     localServerIsDown: boolean,
   ): DecisionContext => ({
     preferredVersion,
-    serverId: settings.local?.id,
+    serverId: view.local?.id,
     localServerIsDown,
     now: steadyClock(),
     query: queryOf(inbound.target),
@@ -64,9 +64,9 @@ export function createDecider(settings: RouterSettings) {
   });
 
   /** Who may take the place of a local server that does not respond, or does not serve what it is expected to. */
-  const othersThanLocal = ({ inbound, requestInfo, caller, view }: AdmittedRequest): Candidates => {
+  const othersThanLocal = (request: AdmittedRequest): Candidates => {
     if (!enabled) return noCandidates;
-    const decision = decide(requestInfo, view.known, contextOf(inbound, caller, true));
+    const decision = decide(request.requestInfo, request.view.known, contextOf(request, true));
     return decision.decision === 'peer' ? decision : noCandidates;
   };
 
@@ -106,7 +106,7 @@ export function createDecider(settings: RouterSettings) {
       const unconfirmed = routingTable.unconfirmed?.(confirmedWithin);
       if (unconfirmed === undefined) return false;
       const { silent, mayDiffer } = unconfirmed;
-      const asked = decision.decision === 'local' ? settings.local?.id : undefined;
+      const asked = decision.decision === 'local' ? view.local?.id : undefined;
       if (asked !== undefined && silent.has(asked)) return true;
       return mayDiffer.size > 0 && mayTip(table, mayDiffer, preferredVersion, now);
     }
@@ -123,7 +123,11 @@ export function createDecider(settings: RouterSettings) {
     decide(inbound: InboundRequest, requestInfo: RequestInfo, caller: Caller): AdmittedRequest {
       const view = takeView();
       const decision = enabled
-        ? decide(requestInfo, view.known, contextOf(inbound, caller, isLocalServerDown(settings)))
+        ? decide(
+            requestInfo,
+            view.known,
+            contextOf({ inbound, caller, view }, isLocalServerDown(view, settings)),
+          )
         : gateIsOff;
       if (inbound.record !== undefined) inbound.record.decision = decision;
       return { inbound, requestInfo, caller, view, decision };
@@ -152,8 +156,8 @@ export function createDecider(settings: RouterSettings) {
         return true;
       const then = decide(requestInfo, table, {
         preferredVersion,
-        serverId: settings.local?.id,
-        localServerIsDown: isLocalServerDown(settings),
+        serverId: view.local?.id,
+        localServerIsDown: isLocalServerDown(view, settings),
         now: at,
         reroutedByVerifiedPeer: false,
       });
@@ -162,9 +166,9 @@ export function createDecider(settings: RouterSettings) {
     othersThanLocal,
     /** Whether another version is to respond than when the request was decided, or is in a moment. */
     isOutdated(request: AdmittedRequest): boolean {
-      const { inbound, requestInfo, caller, decision, view } = request;
+      const { requestInfo, decision, view } = request;
       if (decision.decision !== 'peer' || decision.versions === undefined) return false;
-      const now = decide(requestInfo, view.known, contextOf(inbound, caller, true));
+      const now = decide(requestInfo, view.known, contextOf(request, true));
       const preferred = now.decision === 'peer' ? now.versions?.preferred : undefined;
       return preferred !== decision.versions.preferred || untilSettled(request) > 0;
     },
@@ -189,16 +193,23 @@ export function createDecider(settings: RouterSettings) {
   };
 }
 
-export function isLocalServerDown({
-  local,
-  load,
-  health,
-}: Pick<RouterSettings, 'local' | 'load' | 'health'>): boolean {
+export function isLocalServerDown(
+  { local }: Pick<View, 'local'>,
+  { load, health }: Pick<RouterSettings, 'load' | 'health'>,
+): boolean {
   const serverId = local?.id;
   return (
     serverId !== undefined &&
     (load.isAvoided(serverId) || (health?.mayBeAsked(serverId) ?? 'first') !== 'first')
   );
+}
+
+/** @returns the local server as plain data: a snapshot may come to name it otherwise, and its authority may change */
+function localIn({ local: last }: View, current: Destination | undefined): Destination | undefined {
+  if (current === undefined) return undefined;
+  const { kind, id, origin, serverName, trust } = current;
+  const now: Destination = { kind, id, origin, serverName, trust };
+  return last !== undefined && last.id === id && leadsTo(last, now) ? last : Object.freeze(now);
 }
 
 const known = new WeakMap<

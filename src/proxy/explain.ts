@@ -225,8 +225,8 @@ export function explainHere(request: RequestToExplain, settings: RouterSettings)
   const decider = createDecider(settings);
   const view = decider.view();
   return explainRequest(request, view.known, {
-    serverId: settings.local?.id,
-    localServerIsDown: isLocalServerDown(settings),
+    serverId: view.local?.id,
+    localServerIsDown: isLocalServerDown(view, settings),
     now: steadyClock(),
     preferredVersion,
     enabled,

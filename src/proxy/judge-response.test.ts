@@ -432,7 +432,7 @@ const batchOfPeer = snapshotOf({
 describe('what is denied everywhere', () => {
   const asked = (method: string, path: string, table?: RoutingTable) => ({
     requestInfo: parseRequestInfo(method, path),
-    view: { snapshot: table, known: table },
+    view: { snapshot: table, known: table, local: undefined },
   });
   const widgets = '/apis/example.com/v1/namespaces/default/widgets/one';
   const nowhere = () => new ServedNowhere(() => 0);

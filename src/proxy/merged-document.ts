@@ -55,7 +55,7 @@ export class DocumentMerger {
   async inPlaceOf(response: Response, request: AdmittedRequest): Promise<Response | undefined> {
     const merged = this.#mergedFor(request);
     if (merged === undefined || !isAllowed(response.status)) return undefined;
-    const serverId = this.#settings.local?.id;
+    const serverId = request.view.local?.id;
     const isDocument = serverId !== undefined && response.status === 200 && request.inbound.method === 'GET';
     const own = isDocument
       ? await this.#take(serverId, merged.path, response, () => response.clone())
@@ -75,7 +75,7 @@ export class DocumentMerger {
     };
     const { preferredVersion, steadyClock } = this.#settings;
     return mergedDiscovery(asked, ledByPreference(view.snapshot, preferredVersion, steadyClock()), {
-      localServerId: this.#settings.local?.id,
+      localServerId: view.local?.id,
       onAggregated: (wasMade) => {
         if (inbound.record !== undefined) inbound.record.aggregatedDiscovery = wasMade ? 'kept' : 'merged';
       },

@@ -39,7 +39,7 @@ function requestOf(
     inbound,
     requestInfo: parseRequestInfo(method, target),
     caller,
-    view: { snapshot: undefined, known: undefined },
+    view: { snapshot: undefined, known: undefined, local: undefined },
     decision: { decision: 'local', reason: 'ServedLocally', candidates: [] },
   };
   return { request, end: () => finished() };

@@ -91,7 +91,7 @@ function requestOf(method: string, reason: DecisionReason): AdmittedRequest {
     inbound: { ...inboundRequest(), method },
     requestInfo: parseRequestInfo(method, '/api/v1/namespaces/a/pods'),
     caller: { kind: 'passthrough' },
-    view: { snapshot: undefined, known: undefined },
+    view: { snapshot: undefined, known: undefined, local: undefined },
     decision: { decision: 'local', reason, candidates: [] },
   };
 }

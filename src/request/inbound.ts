@@ -82,7 +82,7 @@ export interface InboundRequest {
   limitDuration?(): void;
   /** Set by `auditIdOf`, on first need. */
   auditId?: string | undefined;
-  /** Set by `Router.deliver` where a server of another version than the preferred one responds. */
+  /** Set where a server of another version than the preferred one is asked. */
   otherVersion?: OtherVersion | undefined;
   /** Set by `Router.accept`. */
   record?: RequestRecord | undefined;
@@ -304,7 +304,7 @@ export class RequestRecord {
     for (const observer of this.#observers) observer.attempted?.(this, attempt);
   }
 
-  /** The first call counts: a placeholder `Response` for one that was sent directly has no code of its own. */
+  /** The first call counts: a transport that writes a head to the client itself tells so at once. */
   responded(status: number): void {
     if (this.respondedAt !== undefined || this.finishedAt !== undefined) return;
     this.status = status;

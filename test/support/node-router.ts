@@ -85,7 +85,7 @@ export async function startRouter(context: TestContext, options: TestRouterOptio
           inbound,
           requestInfo,
           caller,
-          view: { snapshot: undefined, known: undefined },
+          view: { snapshot: undefined, known: undefined, local: undefined },
           decision: { decision: 'local', reason: 'NotAResourceRequest', candidates: [] },
         }),
         deliver: (request, send) => attempt(() => send(outboundFor(request.inbound), request)),

@@ -22,6 +22,16 @@ test('the end of an exchange is told to everyone, in order, and once', () => {
   assert.deepEqual(told, ['first', 'second']);
 });
 
+test('whoever asks after the end of an exchange is told at once: a whole response that came in one piece is in flight no more', () => {
+  const end = new ExchangeEnd();
+  end.reached();
+  let isTold = false;
+  end.add(() => {
+    isTold = true;
+  });
+  assert.equal(isTold, true);
+});
+
 /** Responses with the target as the adapter gives it. */
 function appOfTargets(): Hono<HandlerEnvironment> {
   return new Hono<HandlerEnvironment>().all('*', ({ req, env, text }) =>

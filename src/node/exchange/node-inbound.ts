@@ -29,8 +29,14 @@ interface EndListener {
 export class ExchangeEnd {
   #first: EndListener | undefined;
   #last: EndListener | undefined;
+  #isReached = false;
 
+  /** Whoever comes too late is told at once. */
   add(listener: () => void): void {
+    if (this.#isReached) {
+      listener();
+      return;
+    }
     const added: EndListener = { listener, next: undefined };
     if (this.#last === undefined) this.#first = added;
     else this.#last.next = added;
@@ -38,6 +44,7 @@ export class ExchangeEnd {
   }
 
   reached(): void {
+    this.#isReached = true;
     let told = this.#first;
     this.#first = undefined;
     this.#last = undefined;
