@@ -23,7 +23,7 @@ export function acceptRequest(
   try {
     const requestInfo = readRequest(inbound.method, inbound.target);
     record.accepted(requestInfo);
-    const refusal = refuseOwnPath(inbound.target, requestInfo.path);
+    const refusal = refuseOwnPath(inbound.target, requestInfo.path, inbound.isUpgrade);
     if (refusal !== undefined) return ownResponse(refusal);
     if (!isLongRunning(requestInfo)) inbound.limitDuration?.();
     return requestInfo;

@@ -47,6 +47,8 @@ export interface InboundRequest {
   /** The version of HTTP it came in: `1.0`, `1.1`, `2.0`. Left out by runtimes that do not tell. */
   readonly httpVersion?: string;
   readonly connection: ConnectionInfo;
+  /** The client asks for a tunnel (exec, attach, port-forward). Default false. */
+  readonly isUpgrade?: boolean;
   /** The runtime's own request, where header lines stay apart when it is copied. Its content has not been read. */
   readonly web?: Request | undefined;
   /** Reading it starts the transfer, so it is read at most once. */

@@ -22,6 +22,7 @@ export class WorkerInboundRequest implements InboundRequest {
   readonly target: string;
   readonly headers: RawHeaders;
   readonly connection: ConnectionInfo;
+  readonly isUpgrade: boolean;
   readonly signal: AbortSignal;
   readonly web: Request;
   /** Not verified. Two lines arrive joined by a comma, which no token holds. */
@@ -39,6 +40,7 @@ export class WorkerInboundRequest implements InboundRequest {
     this.target = target;
     this.headers = remoteAddress === undefined ? kept : forwardedOnce(kept, remoteAddress);
     this.connection = remoteAddress === undefined ? connection : { ...connection, remoteAddress };
+    this.isUpgrade = request.headers.has('upgrade');
     this.signal = signal;
     this.accessToken = accessToken;
   }

@@ -5,12 +5,9 @@ import { handleRequest } from '../../proxy/handle-request.ts';
 import { judgeDeclinedUpgrade } from '../../proxy/judge-response.ts';
 import { type FetchSender, outboundHeaders } from '../../request/fetch-transport.ts';
 import { cleanResponseHeaders } from '../../request/headers.ts';
-import { refuseOwnPath } from '../../request/own-path-target.ts';
 import {
   contentOf,
   type OutboundRequest,
-  type Outcome,
-  ownResponse,
   passedOnResponse,
   type ResponseToSend,
   responseOf,
@@ -53,11 +50,9 @@ export async function upgradeWebSocket(
       ? switched(response, response.webSocket)
       : declined(response, request, outbound);
   };
-  const serve = (request: AdmittedRequest): Outcome | Promise<Outcome> => {
-    const refusal = refuseOwnPath(inbound.target, request.requestInfo.path, true);
-    return refusal === undefined ? router.deliver(request, connect) : ownResponse(refusal);
-  };
-  return responseOf(await handleRequest(inbound, router, serve, logger));
+  return responseOf(
+    await handleRequest(inbound, router, (request) => router.deliver(request, connect), logger),
+  );
 }
 
 /**

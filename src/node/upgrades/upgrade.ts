@@ -11,15 +11,7 @@ import { judgeDeclinedUpgrade } from '../../proxy/judge-response.ts';
 import { TransportError } from '../../request/destination.ts';
 import { cleanResponseHeaders, withAuditId, withAuditIdForClient } from '../../request/headers.ts';
 import type { ConnectionInfo, InboundRequest, RequestRecord } from '../../request/inbound.ts';
-import { refuseOwnPath } from '../../request/own-path-target.ts';
-import {
-  type OutboundRequest,
-  type Outcome,
-  ownResponse,
-  type SendResult,
-  type Sent,
-  sent,
-} from '../../request/transport.ts';
+import { type OutboundRequest, type SendResult, type Sent, sent } from '../../request/transport.ts';
 import { defaultLogger } from '../../runtime/console-logger.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { TlsDialer } from '../destinations/tls-dialer.ts';
@@ -125,6 +117,7 @@ export class UpgradeInbound implements InboundRequest, Expiring {
   readonly target: string;
   readonly headers: RawHeaders;
   readonly connection: ConnectionInfo;
+  readonly isUpgrade = true;
   readonly signal: AbortSignal;
   auditId: string | undefined;
   record: RequestRecord | undefined;
@@ -267,11 +260,7 @@ async function upgrade(
     memory?.tunnelOpened(switched.socket);
     return openTunnel(client, firstBytes, head, switched, inbound, openStreams);
   };
-  const serve = (request: AdmittedRequest): Outcome | Promise<Outcome> => {
-    const refusal = refuseOwnPath(inbound.target, request.requestInfo.path, true);
-    return refusal === undefined ? router.deliver(request, dial) : ownResponse(refusal);
-  };
-  const outcome = await handleRequest(inbound, router, serve, logger);
+  const outcome = await handleRequest(inbound, router, (request) => router.deliver(request, dial), logger);
   if (outcome.kind === 'response' && inbound.takeResponse()) {
     await writeLastResponse(client, outcome.response);
   }
