@@ -1,5 +1,5 @@
 import type { RequestInfo } from '../apimachinery/request-info.ts';
-import { type Destination, leadsTo } from '../request/destination.ts';
+import type { Destination } from '../request/destination.ts';
 import { hasVerifiedRerouteMark } from '../request/headers.ts';
 import { type InboundRequest, isRead, queryOf } from '../request/inbound.ts';
 import type { Caller } from '../request/user-info.ts';
@@ -206,10 +206,8 @@ export function isLocalServerDown(
 
 /** @returns the local server as plain data: a snapshot may come to name it otherwise, and its authority may change */
 function localIn({ local: last }: View, current: Destination | undefined): Destination | undefined {
-  if (current === undefined) return undefined;
-  const { kind, id, origin, serverName, trust } = current;
-  const now: Destination = { kind, id, origin, serverName, trust };
-  return last !== undefined && last.id === id && leadsTo(last, now) ? last : Object.freeze(now);
+  const isSame = last?.id === current?.id && last?.trust === current?.trust;
+  return isSame ? last : current && Object.freeze({ ...current });
 }
 
 const known = new WeakMap<

@@ -73,6 +73,8 @@ function pemPair({ certificate, privateKey }: CertificatePair): PemPair {
   return { certificate: certificate.pem, key: privateKey.pem };
 }
 
+const peerCa: DestinationTrust = Object.freeze({ kind: 'peer-ca' });
+
 /** @param id the server's ID in the snapshot in use; `undefined` in the gateway form */
 export function localDestination(
   { local }: ServeConfig,
@@ -80,6 +82,7 @@ export function localDestination(
   credentials: () => Credentials,
 ): Destination | undefined {
   if (id === undefined || local === undefined) return undefined;
+  let ownBundle: DestinationTrust | undefined;
   return {
     kind: 'local',
     // Asked anew for each request: snapshots may come to name it otherwise.
@@ -92,9 +95,11 @@ export function localDestination(
     get trust(): DestinationTrust {
       const { localAuthorities, transport } = credentials();
       // An authority of its own is trusted for the local server only, never for peers.
-      return localAuthorities === transport.peerCertificateAuthorities
-        ? { kind: 'peer-ca' }
-        : { kind: 'ca-bundle', pem: localAuthorities };
+      if (localAuthorities === transport.peerCertificateAuthorities) return peerCa;
+      if (ownBundle?.kind !== 'ca-bundle' || ownBundle.pem !== localAuthorities) {
+        ownBundle = Object.freeze({ kind: 'ca-bundle', pem: localAuthorities });
+      }
+      return ownBundle;
     },
   };
 }
