@@ -56,6 +56,6 @@ function textOf({ event, from, to }: Happened): string {
     case 'ServerUnhealthy':
       return to === 'restarting' ? 'restarts' : `is ${to}`;
     case 'ServerHealthy':
-      return 'is healthy again';
+      return 'is ready again';
   }
 }
