@@ -97,7 +97,9 @@ export async function buildSnapshot(input: SnapshotInput): Promise<SnapshotOutpu
   if (servers.length === 0) return { snapshot: undefined, changed: false, warnings };
 
   const starts = new Map(input.servers.flatMap(({ server, start }) => (start ? [[server.id, start]] : [])));
-  const changes = versionChanges(previous, servers, { now, monotonic, set, isNewcomer }, starts);
+  const isRead = input.servers.some(({ reading }) => reading?.ok === true);
+  const moment = { now, monotonic, set, isNewcomer, isRead };
+  const changes = versionChanges(previous, servers, moment, starts);
   const candidate: Snapshot = {
     apiVersion: snapshotApiVersion,
     kind: snapshotKind,

@@ -133,6 +133,15 @@ test('a change stays with its instant when the clock is set, forwards and back',
   assert.deepEqual(changesOf(before, mixed, 4, {}, -3_600, -3_600), ['c 1.35 1.36 -3590 from -3590']);
 });
 
+test('while no server can be read nothing is forgotten: that would make a younger snapshot of what nobody has looked at', () => {
+  const at = new Date(start + 10_000).toISOString();
+  const before = snapshotAt(mixed, [{ server: 'c', from: '1.35', to: '1.36', at, waitFrom: at }]);
+  const moment = { now: start + 90_000, monotonic: monotonicAtStart + 90_000 };
+  const { servers } = snapshotAt(mixed);
+  assert.equal(versionChanges(before, servers, { ...moment, isRead: false }).length, 1);
+  assert.equal(versionChanges(before, servers, { ...moment, isRead: true }).length, 0);
+});
+
 test('a newcomer does not know what a server was that it has never seen: it waits until that counts for everybody', () => {
   const before = snapshotAt({ a: 'v1.35.0', b: 'v1.36.0' });
   const after = { a: 'v1.35.0', b: 'v1.36.0', e: 'v1.35.0' };

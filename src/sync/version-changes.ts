@@ -18,6 +18,8 @@ export interface ChangeMoment {
   readonly set?: number;
   /** It began a short while ago, without a snapshot: others may know servers that have been away since. Default false. */
   readonly isNewcomer?: boolean;
+  /** False: no server can be read, and nothing is forgotten. A snapshot without it would be as young as one that was read. */
+  readonly isRead?: boolean;
 }
 
 /** Less than this is how clocks run, milliseconds: what is kept moves by none of it. */
@@ -118,7 +120,7 @@ function successorsOf(
 /** What was told before, by the clock of now, under the IDs of now. */
 function keptChanges(
   { metadata }: Snapshot,
-  { now, set = 0 }: ChangeMoment,
+  { now, set = 0, isRead = true }: ChangeMoment,
   successors: ReadonlyMap<string, string>,
 ): readonly VersionChange[] {
   const moved = (text: string) =>
@@ -127,7 +129,7 @@ function keptChanges(
   return (metadata.versionChanges ?? []).flatMap(({ server, at, waitFrom, ...change }) => {
     // That it came was said when it had two IDs.
     if (renamed.has(server) && change.from === undefined) return [];
-    if (Math.abs(now - set - (parseRfc3339(at) ?? 0)) >= keptFor) return [];
+    if (isRead && Math.abs(now - set - (parseRfc3339(at) ?? 0)) >= keptFor) return [];
     const kept = { server: successors.get(server) ?? server, ...change, at: moved(at) };
     return [waitFrom === undefined ? kept : { ...kept, waitFrom: moved(waitFrom) }];
   });

@@ -51,6 +51,9 @@ interface VersionedWrite {
 /** Milliseconds that routers promise between the last write to one version and the first to another, less what clocks round. */
 export const settles = 1_900;
 
+/** Milliseconds from an answer to the snapshot of its round: that waits for servers that are slow, for a whole reading at first. */
+const longestRound = 16_000;
+
 export const requestHeader = 'x-request';
 
 /** What must hold, looked at with each event of the model. */
@@ -68,13 +71,18 @@ export class Invariants {
   readonly #world: World;
   readonly #requests = new Map<number, ClientRequest>();
   readonly #carriedOut = new Map<number, string>();
-  readonly #sent = new Map<number, { readonly at: number; readonly router: string }>();
+  readonly #sent = new Map<
+    number,
+    { readonly at: number; readonly router: string; readonly isCutOff: boolean; readonly machine: Machine }
+  >();
   /** What a write did, until its response tells whether a warning came with it. */
   readonly #pending = new Map<
     number,
     { lost: string | undefined; write: VersionedWrite | undefined; evaded: boolean }
   >();
   readonly #writes: VersionedWrite[] = [];
+  /** By who reads: when a server last said something, by that machine's clock; `Infinity`: that clock was set. */
+  readonly #readAt = new Map<string, number>();
   #refusedAt = Number.POSITIVE_INFINITY;
 
   constructor(world: World) {
@@ -105,10 +113,31 @@ export class Invariants {
     return at === -1 ? undefined : this.#requests.get(Number(headers[at + 1]));
   }
 
+  wasRead(machine: Machine): void {
+    if (this.#readAt.get(machine.name) === Number.POSITIVE_INFINITY) return;
+    this.#readAt.set(machine.name, this.#world.run.wallClock(machine));
+  }
+
+  clockWasSet(node: string): void {
+    this.#readAt.set(node, Number.POSITIVE_INFINITY);
+  }
+
+  /** A router puts a snapshot in use: one is no younger than what was read for it. */
+  inUse(node: string, { createdAt }: { readonly createdAt: number }): void {
+    const readAt = this.#readAt.get(this.#world.form === 'pushed' ? 'sync' : node);
+    if (readAt === undefined) return;
+    this.margin('left of the time from a reading to its snapshot', readAt + longestRound - createdAt);
+    if (createdAt > readAt + longestRound)
+      this.violated('age', `${node} has a snapshot made ${createdAt - readAt} ms after anything was read`);
+  }
+
   /** A router hands a request to a connection. */
   sent(machine: Machine, _origin: string, outbound: { readonly headers: readonly string[] }): void {
     const request = this.#of(outbound);
-    if (request !== undefined) this.#sent.set(request.id, { at: this.#world.run.now, router: machine.name });
+    if (request === undefined) return;
+    const { run, network, servers } = this.#world;
+    const isCutOff = servers.every(({ node }) => network.openAt(machine.name, node) > run.now);
+    this.#sent.set(request.id, { at: run.now, router: machine.name, isCutOff, machine });
   }
 
   /** An API server begins to carry a request out. */
@@ -138,6 +167,12 @@ export class Invariants {
     const request = this.#of(arrived);
     const sent = request && this.#sent.get(request.id);
     if (request === undefined || sent === undefined || kind.fields === undefined) return;
+    // A router that nobody reaches cannot tell that from servers that are slow, and one that has ended takes nothing back: what lay
+    // in its send queue meets whatever version its server has by then (docs/guides/preferred-version.md, Limits).
+    if (this.#world.run.now - sent.at > settles && (sent.isCutOff || !sent.machine.alive)) {
+      this.count('a write lay in a partition that no router could know of');
+      return;
+    }
     const fields = [...Object.keys(kind.fields), 'gated'];
     const lost = fields.find((field) => before?.[field] !== undefined && after[field] === undefined);
     const version = fields.filter((field) => server.behaviour.knows(kind, field)).join(' ');

@@ -3,13 +3,15 @@ import { checkDiscovery, checkServed } from '../invariants/served.ts';
 import type { Clients } from './client.ts';
 import { builtIn, pathOf, resourceKey, widgets } from './flavour.ts';
 import { followObjects, type Informer } from './informer.ts';
+import { startLeader } from './leader.ts';
+import { startNamespaceController } from './namespaces.ts';
 
 const deployments = builtIn.find(({ resource }) => resource === 'deployments') ?? widgets;
 const objects = ['d0', 'd1', 'd2'];
 
 /** Milliseconds between two requests of one actor: more often while versions may change. */
 function pace(clients: Clients, hot: number, calm: number): () => number {
-  return () => (clients.world.run.now < clients.world.hotUntil ? hot : calm);
+  return () => (clients.world.isHot ? hot : calm);
 }
 
 /** Objects that are there from the beginning. */
@@ -37,7 +39,7 @@ export function startActors(clients: Clients): readonly Informer[] {
   let written = 0;
 
   // Users of the new fields: they set them wherever they are taken.
-  clients.repeat('setter', pace(clients, 220, 1_500), async () => {
+  clients.repeat('setter', pace(clients, 220, 2_500), async () => {
     const target = `${path}/${draws.pick('setter', objects)}`;
     const field = draws.pick('setter', ['newField', 'newField', 'newerField', 'gated']);
     written++;
@@ -46,7 +48,7 @@ export function startActors(clients: Clients): readonly Informer[] {
   });
 
   // Old clients: they read an object, change what they know and write all of it back.
-  clients.repeat('rewriter', pace(clients, 170, 1_200), async () => {
+  clients.repeat('rewriter', pace(clients, 170, 2_000), async () => {
     const target = `${path}/${draws.pick('rewriter', objects)}`;
     const response = await clients.ask({ router: clients.pickRouter('rewriter'), target });
     const object = objectIn(response);
@@ -69,7 +71,7 @@ export function startActors(clients: Clients): readonly Informer[] {
   });
 
   // Lists of everything that some version serves.
-  clients.repeat('lister', pace(clients, 220, 800), async () => {
+  clients.repeat('lister', pace(clients, 300, 1_000), async () => {
     const kind = draws.pick('lister', [...builtIn, ...(world.hasDefinition ? [widgets] : [])]);
     const router = clients.pickRouter('lister');
     const user = draws.pick('lister', ['alice', 'bob']);
@@ -81,6 +83,9 @@ export function startActors(clients: Clients): readonly Informer[] {
     const form = draws.pick('discovery', ['aggregated', 'aggregated', 'classic', 'openapi'] as const);
     await checkDiscovery(clients, router, form);
   });
+
+  startLeader(clients);
+  startNamespaceController(clients);
 
   // A controller for each router: it lists and watches, and writes what it has cached.
   return world.routers.map((router) => {

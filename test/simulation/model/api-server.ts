@@ -328,6 +328,11 @@ export class ApiServer implements Listener {
     return [...behaviour.kinds.values()].some((kind) => resourceKey(kind) === key);
   }
 
+  /** How often it was started. */
+  get processes(): number {
+    return this.#process;
+  }
+
   get servesWidgets(): boolean {
     return this.serves(resourceKey(widgets));
   }

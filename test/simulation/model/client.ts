@@ -15,6 +15,11 @@ export interface Asking {
   readonly isForewarned?: boolean;
 }
 
+/** The beginning of the message of a Status, which says where it comes from. */
+function reasonIn(text: string): string {
+  return (/"message":"([^"]{0,60})/.exec(text)?.[1] ?? 'no Status').trim();
+}
+
 /** Who asks through routers: one computer with all clients. */
 export class Clients {
   readonly world: World;
@@ -119,6 +124,7 @@ export class Clients {
             `client ${sent.request.method} ${sent.request.target} through ${sent.request.router}: ${head.status}`,
           );
           invariants.count(`${head.status}`);
+          if (head.status === 503) invariants.count(`503: ${reasonIn(text)}`);
           invariants.responded(sent.request, response);
           resolve(response);
         },

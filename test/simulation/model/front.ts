@@ -1,5 +1,10 @@
 import { Readable } from 'node:stream';
-import type { Holding, ResponseWriter } from '../../../packages/http2/shared.ts';
+import {
+  type Holding,
+  lightRequest,
+  type ReceivedRequest,
+  type ResponseWriter,
+} from '../../../packages/http2/shared.ts';
 import { type NodeInboundOptions, NodeInboundRequest } from '../../../src/node/exchange/node-inbound.ts';
 import type { ResponseSink } from '../../../src/node/exchange/response-sink.ts';
 import { memoryForOthers } from '../../../src/node/exchange/serving-limits.ts';
@@ -54,6 +59,18 @@ class SimulatedInbound extends NodeInboundRequest {
 
   get hasContent(): boolean {
     return this.#request.body !== undefined;
+  }
+
+  /** As the server for HTTP/2 hands it on. */
+  get received(): ReceivedRequest {
+    const { method, target, headers } = this.#request;
+    return {
+      head: { method, target, authority: 'localhost', headers: [...headers] },
+      hasContent: this.hasContent,
+      content: this.content,
+      isResponseSent: false,
+      follow: ({ onClosed }) => this.onFinished(onClosed),
+    };
   }
 
   protected get content(): Readable {
@@ -182,17 +199,8 @@ export class Front implements Listener {
     });
     this.#open.add(inbound);
     inbound.onFinished(() => this.#open.delete(inbound));
-    const { method, target, body } = request;
-    const headers = new Headers();
-    for (let index = 0; index + 1 < request.headers.length; index += 2)
-      headers.append(String(request.headers[index]), String(request.headers[index + 1]));
-    const whole = new Request(`https://localhost${target}`, {
-      method,
-      headers,
-      ...(body === undefined ? {} : { body }),
-    });
     void (async () => {
-      await inbound.write(await options.fetch(whole, { inbound }));
+      await inbound.write(await options.fetch(lightRequest(inbound.received, 'localhost'), { inbound }));
     })();
   }
 }

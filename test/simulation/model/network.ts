@@ -175,6 +175,8 @@ export class Connection {
   readonly #back: Direction = { last: 0 };
   readonly #calls = new Set<Call>();
   #resetAt = Number.POSITIVE_INFINITY;
+  /** Messages that have come to the client. */
+  received = 0;
   isOpen = true;
 
   constructor(network: Network, listener: Listener, server: Machine, options: ConnectionOptions) {
@@ -211,7 +213,7 @@ export class Connection {
     });
     return {
       abort: () => {
-        if (call.isAborted) return;
+        if (call.isAborted || !this.#calls.has(call)) return;
         call.isAborted = true;
         this.#calls.delete(call);
         this.toServer(() => call.gone());
@@ -233,7 +235,15 @@ export class Connection {
 
   toClient(arrive: () => void): void {
     const { traffic } = this.#options;
-    this.#network.deliver(this.listener.node, this.client.name, traffic, this.#back, this.client, arrive);
+    this.#network.deliver(this.listener.node, this.client.name, traffic, this.#back, this.client, () => {
+      this.received++;
+      arrive();
+    });
+  }
+
+  /** A server that is there acknowledges it (RFC 9113 section 6.7). */
+  ping(): void {
+    this.toServer(() => this.toClient(() => {}));
   }
 
   ended(call: Call): void {
@@ -272,6 +282,12 @@ export class Connection {
   /** In order, as the kernel does it for a process that ends: what is in the send queue arrives first, however late. */
   clientGone(): void {
     if (!this.isOpen) return;
+    // Nobody is told of the end of a connection on which nothing happens: that would be half of all messages.
+    if (this.#calls.size === 0) {
+      this.isOpen = false;
+      this.#network.connections.delete(this);
+      return;
+    }
     this.toServer(() => {
       for (const call of [...this.#calls]) call.gone();
       this.isOpen = false;

@@ -21,6 +21,9 @@ interface PoolEvents {
 /** Milliseconds for a connection: as `dialTimeout` of the router. */
 const dialTimeout = 5_000;
 
+/** Milliseconds between two looks whether anything has come, as in `monitorSilence`; at the second a PING is sent. */
+const silenceCheck = 15_000;
+
 /** Carries a router's requests to one API server over the modelled network, as its pool of HTTP/2 connections does. */
 class ModelledPool implements DestinationPool {
   readonly #world: World;
@@ -135,6 +138,7 @@ class ModelledPool implements DestinationPool {
     });
     if (!this.#isClosed) this.#connection = connection;
     this.#open.add(connection);
+    this.#monitor(connection);
     const waiting = this.#queue;
     this.#queue = [];
     for (const each of waiting) this.#send(connection, each);
@@ -144,6 +148,25 @@ class ModelledPool implements DestinationPool {
     connection.close();
     this.#open.delete(connection);
     this.#endIfEmpty();
+  }
+
+  #monitor(connection: Connection): void {
+    let quiet = 0;
+    let { received } = connection;
+    const look = (): void => {
+      if (!this.#open.has(connection)) return;
+      quiet = connection.received === received ? quiet + 1 : 0;
+      received = connection.received;
+      if (quiet === 2) connection.ping();
+      if (quiet >= 3) {
+        if (this.#connection === connection) this.#connection = undefined;
+        this.#open.delete(connection);
+        connection.dropped();
+        this.#endIfEmpty();
+        this.#events.onConnectionLost?.(this.#destination.origin);
+      } else this.#world.run.after(silenceCheck, look, this.#machine);
+    };
+    this.#world.run.after(silenceCheck, look, this.#machine);
   }
 
   /** The last request on a connection that takes no more of them is over. */

@@ -68,8 +68,10 @@ class ModelledClient implements ServerClient {
   }
 
   async ask(asked: HttpsRequest, { responseTimeout }: { readonly responseTimeout: number }) {
-    const deadline = AbortSignal.timeout(responseTimeout);
-    const signal = asked.signal === undefined ? deadline : AbortSignal.any([asked.signal, deadline]);
+    const deadline = new AbortController();
+    const timer = setTimeout(() => deadline.abort(), responseTimeout);
+    const signal =
+      asked.signal === undefined ? deadline.signal : AbortSignal.any([asked.signal, deadline.signal]);
     const connection = await this.#connect(signal);
     const { promise, resolve, reject } = Promise.withResolvers<{
       readonly status: number;
@@ -93,7 +95,9 @@ class ModelledClient implements ServerClient {
           text += piece;
         },
         end: () => {
+          clearTimeout(timer);
           connection.close();
+          if (connection.listener.node.startsWith('s')) this.#world.invariants.wasRead(this.#machine);
           resolve({ ...head, text });
         },
         broken: () => reject(new Error('read ECONNRESET')),

@@ -1,6 +1,7 @@
 import type { PreferredVersion } from '../../../src/routing/decision.ts';
 import { errorMessage } from '../../../src/runtime/errors.ts';
 import type { Logger } from '../../../src/runtime/logger.ts';
+import { countsAfter, versionSettlesFor } from '../../../src/snapshot/routing-table/version-instants.ts';
 import { Invariants } from '../invariants/invariants.ts';
 import type { Machine, VirtualRun } from '../virtual/virtual-time.ts';
 import { Access } from './access.ts';
@@ -45,8 +46,8 @@ export class World {
   readonly #disturbances: Disturbance[] = [];
   hasDefinition: boolean;
   compactedBefore = 0;
-  /** Clients ask more until then: versions are about to change. */
-  hotUntil = 0;
+  /** Clients ask more within these: versions are about to change, or servers come and go. */
+  readonly #hot: { readonly from: number; readonly until: number }[] = [];
 
   constructor(run: VirtualRun, settings: WorldSettings) {
     this.run = run;
@@ -103,6 +104,7 @@ export class World {
     this.#clocks.set(node, clock);
     const machine = this.machineOf(node);
     if (machine !== undefined) machine.offset += by;
+    this.invariants.clockWasSet(node);
   }
 
   publishEndpoints(): void {
@@ -130,7 +132,19 @@ export class World {
 
   /** A server has become ready, or is not any more. */
   changed(_what: 'ready' | 'unready', _server: ApiServer): void {
-    this.hotUntil = Math.max(this.hotUntil, this.run.now + 4_500);
+    this.heat(0, 1_500);
+    // Versions count so long after that (`countsAfter`, `versionSettlesFor`), at the latest.
+    this.heat(countsAfter - 500, countsAfter + versionSettlesFor + 1_500);
+  }
+
+  /** Clients ask more between two moments from now on. */
+  heat(from: number, until: number): void {
+    this.#hot.push({ from: this.run.now + from, until: this.run.now + until });
+  }
+
+  get isHot(): boolean {
+    const { now } = this.run;
+    return this.#hot.some(({ from, until }) => from <= now && now < until);
   }
 
   disturb(node: string, milliseconds: number): void {
@@ -154,6 +168,8 @@ export class World {
     const level = (name: string) => (fields: object, message: string) => {
       const { err, ...rest } = fields as { readonly err?: unknown };
       const error = err === undefined ? '' : ` ${errorMessage(err)}`;
+      if (message === 'Snapshot in use')
+        this.invariants.inUse(node, fields as { readonly createdAt: number });
       this.run.log(`${node} ${name}: ${message} ${JSON.stringify(rest)}${error}`);
     };
     const silent = (): void => {};

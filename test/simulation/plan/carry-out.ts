@@ -9,6 +9,8 @@ const rotationStep = 13_000;
 
 /** Has everything of a plan happen in a world at its time. */
 export function carryOut(plan: Plan, world: World): void {
+  if (Object.keys(plan.clocks).length > 0)
+    world.invariants.count('fault: clocks that are wrong from the beginning');
   for (const event of plan.events) {
     world.run.atWorld(event.at, () => {
       world.invariants.count(`fault: ${event.kind}${'how' in event ? ` by ${event.how}` : ''}`);
@@ -114,12 +116,15 @@ function replace(event: Extract<PlanEvent, { kind: 'replace' }>, world: World): 
   const server = world.servers[event.server];
   if (server === undefined) return;
   const { flavour: from } = server;
-  world.hotUntil = Math.max(world.hotUntil, run.now + 1_500);
+  world.heat(0, 1_500);
   if (event.how === 'SIGTERM') server.terminate();
   else server.kill(event.how === 'host');
   // Who hangs on to a host that does not answer has to find out by its time-outs.
   if (event.how === 'host') world.disturb('*', event.down);
-  if (isOlder(event.to, from)) invariants.rolledBackAt = Math.min(invariants.rolledBackAt, run.now);
+  if (isOlder(event.to, from)) {
+    invariants.count('fault: a rollback');
+    invariants.rolledBackAt = Math.min(invariants.rolledBackAt, run.now);
+  }
   run.atWorld(run.now + Math.max(event.down, 2_200), () => {
     if (server.machine !== undefined) server.kill(false);
     server.start({ flavour: event.to, lease: event.lease, ready: event.ready });

@@ -132,6 +132,17 @@ interface Making {
   readonly form: Form;
 }
 
+/** Every fault that a run counts, by the name under which it does (`carryOut`). */
+export function faultNames(): readonly string[] {
+  const kinds = new Set(themeKinds.filter((kind) => kind !== 'none' && kind !== 'clocks'));
+  kinds.delete('restart-router');
+  const ways = ['replace by SIGTERM', 'replace by SIGKILL', 'replace by host'];
+  const restarts = ['restart-router by SIGTERM', 'restart-router by SIGKILL'];
+  return [...ways, ...restarts, ...kinds, 'clocks that are wrong from the beginning', 'a rollback'].map(
+    (kind) => `fault: ${kind}`,
+  );
+}
+
 const themeKinds: readonly (EventKind | 'clocks' | 'none')[] = [
   ...([
     'none',
@@ -200,8 +211,12 @@ function eventOf(
       const isTorn = how === 'SIGKILL' && draws.chance(name, 0.3);
       return { at, kind, router: server(), how, down: between(50, 4_000), isTorn, diskOf };
     }
-    case 'partition':
+    case 'partition': {
+      // Long enough for a snapshot to be renewed, if anybody could read.
+      if (draws.chance(name, 0.06))
+        return { at, kind, between: [pair()[0], '*'], lasts: between(80_000, 130_000) };
       return { at, kind, between: pair(), lasts: between(500, 9_000) };
+    }
     case 'break':
       return { at, kind, between: pair() };
     case 'slow-network': {

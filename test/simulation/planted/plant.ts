@@ -8,7 +8,7 @@ export function plant(name: string): void {
   const fault = plantedFaults.find((each) => each.name === name);
   if (fault === undefined) throw new RangeError(`no planted fault is called ${name}`);
   const { file, text, replacement } = fault;
-  const url = pathToFileURL(join(import.meta.dirname, '..', '..', '..', 'src', file)).href;
+  const url = pathToFileURL(join(import.meta.dirname, '..', '..', '..', file)).href;
   registerHooks({
     load(loadedUrl, context, next) {
       const loaded = next(loadedUrl, context);

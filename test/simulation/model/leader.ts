@@ -1,0 +1,52 @@
+import type { Clients } from './client.ts';
+import type { RouterNode } from './router-node.ts';
+
+/** Milliseconds: RenewDeadline, RetryPeriod, and the time-out of one request (k8s.io/component-base, leader election). */
+const renewDeadline = 10_000;
+const retryPeriod = 2_000;
+const requestTimeout = renewDeadline / 2;
+
+const target = '/apis/coordination.k8s.io/v1/namespaces/default/leases/leader';
+
+/**
+ * A controller that is the leader while it renews its Lease, through a load balancer that gives it another router after each
+ * failure, as for a connection that has broken. It ends when it cannot for ten seconds.
+ */
+export function startLeader(clients: Clients): void {
+  const { world, machine } = clients;
+  const { run, invariants, store } = world;
+  store.put('leases.coordination.k8s.io', 'leader', { spec: '0' });
+  let router: RouterNode = clients.pickRouter('leader');
+  let renewedAt = run.now;
+  let isDisturbed = true;
+
+  async function renew(): Promise<boolean> {
+    const over = new Promise<undefined>((resolve) => {
+      run.after(requestTimeout, () => resolve(undefined), machine);
+    });
+    const body = { spec: `${run.now}` };
+    const asked = clients.ask({ router, method: 'PUT', target, body });
+    return (await Promise.race([asked, over]))?.status === 200;
+  }
+
+  async function loop(): Promise<void> {
+    const isRenewed = await renew();
+    // Who is cut off, stands still or restarts is no promise of a router: another one is asked, in the end.
+    const nodes = ['*', 'sync', ...world.routers.map(({ node }) => node)];
+    // A server that changes twice before the first change counts holds back all writes for ten seconds.
+    isDisturbed ||= world.servers.some(({ processes }) => processes > 2);
+    isDisturbed ||= nodes.some((node) => world.disturbedSince(node) !== undefined);
+    const late = run.now - renewedAt;
+    if (!isDisturbed) invariants.margin('left of the time to renew a Lease', renewDeadline - late);
+    if (!isDisturbed && late > renewDeadline)
+      invariants.violated('leader-lost', `a leader could not renew its Lease for ${late.toFixed(0)} ms`);
+    if (isRenewed) {
+      renewedAt = run.now;
+      isDisturbed = false;
+      invariants.count('a leader renewed its Lease');
+    } else router = clients.pickRouter('leader');
+    run.after(retryPeriod, () => void loop(), machine);
+  }
+
+  run.after(1_500, () => void loop(), machine);
+}
