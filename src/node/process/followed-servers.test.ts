@@ -61,6 +61,22 @@ test('a snapshot with the local server is worth no line', () => {
   assert.deepEqual(lines, []);
 });
 
+test('an ID that was found before the first snapshot is worth no line, another than the given one is', () => {
+  const { logger, lines } = recordingLogger();
+  ownServerCheck(
+    () => 'cp-a',
+    logger,
+    () => 'cp-a',
+  )(tableOf('cp-a'));
+  assert.equal(lines.length, 0);
+  ownServerCheck(
+    () => 'cp-a',
+    logger,
+    () => 'cp-x',
+  )(tableOf('cp-a'));
+  assert.deepEqual(lines[0]?.fields, { serverId: 'cp-a', before: 'cp-x' });
+});
+
 test('another ID of the local server in the snapshot is told of once', () => {
   const { logger, lines } = recordingLogger();
   let id = 'endpoint-10-0-0-1-6444';

@@ -187,12 +187,18 @@ const noSuchServer =
  * Warns if a routing table does not have the router's own local server, once, and again when the servers change. With a
  * wrong `--server-id` everything works, but requests that the local server could serve may go to a peer.
  * @param localServerId its ID in the table in use
+ * @param known its ID as it was given or found; asked for with the first table
  */
-export function ownServerCheck(localServerId: () => string, logger: Logger): (table: RoutingTable) => void {
+export function ownServerCheck(
+  localServerId: () => string,
+  logger: Logger,
+  known: () => string | undefined = localServerId,
+): (table: RoutingTable) => void {
   let warnedOf: string | undefined;
-  let last = localServerId();
+  let last: string | undefined;
   return (table) => {
     const serverId = localServerId();
+    last ??= known() ?? serverId;
     if (table.server(serverId) !== undefined) {
       if (warnedOf !== undefined || serverId !== last) {
         const before = serverId === last ? {} : { before: last };

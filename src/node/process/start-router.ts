@@ -246,7 +246,8 @@ class RouterProcess {
     const logger = this.#logger;
     return new TableInUse({
       localServerId,
-      checkOwnServer: localServerId && ownServerCheck(localServerId.current, logger),
+      checkOwnServer:
+        localServerId && ownServerCheck(localServerId.current, logger, () => localServerId.known),
       servers: this.#servers,
       local: this.#outbound.local,
       transport: this.#transport,
