@@ -48,7 +48,7 @@ const apiServices = v.object({
 const aggregatorsOwn = ['apiregistration.k8s.io/v1', [20_000, 15]] as const;
 
 /**
- * What a kube-apiserver said that it serves, without custom resources and what extension API servers serve.
+ * Resources that a kube-apiserver said to serve, without custom resources and what extension API servers serve.
  * @param folder of one server, in a folder that `sync --record` has written
  * @throws {ValiError} when a document is of another form
  */

@@ -1,4 +1,4 @@
-/** What has to be undone at the end: the last opened first, and each even when another fails. */
+/** Steps that undo things at the end: the last opened first, and each even when another fails. */
 export class Cleanup {
   readonly #steps: (() => unknown)[] = [];
 
@@ -20,7 +20,7 @@ export class Cleanup {
   }
 }
 
-/** What is to be undone now if the process is told to end, the innermost last. */
+/** Cleanups that are due now if the process is told to end, the innermost last. */
 const active: Cleanup[] = [];
 
 /** Runs `work`, and then what it has asked to be undone: also when it fails, or when the process is told to end. */

@@ -66,10 +66,10 @@ type Options = Readonly<
   >
 >;
 
-/** What `parseArgs` makes of these options. */
+/** Values of these options, as `parseArgs` has them. */
 export type OptionValues<Given extends Options> = ReturnType<typeof parseArgs<{ options: Given }>>['values'];
 
-/** What `--help` prints. */
+/** The text of `--help`. */
 export function usageOf(experiment: string, options: Options): string {
   const heads = Object.entries(options).map(([name, { value }]) =>
     value === undefined ? `--${name}` : `--${name} ${value}`,
@@ -113,7 +113,7 @@ export function runExperiment<const Given extends Options>(
   return runMain(() => main(readOptions(experiment, options)));
 }
 
-/** Whether `parseArgs` has refused the arguments. */
+/** Tells errors by which `parseArgs` refuses arguments. */
 function isParseError(error: unknown): error is Error {
   return error instanceof TypeError && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS_');
 }

@@ -1,6 +1,6 @@
 import { type RequestOptions, request } from 'node:https';
 
-/** What a client presents and believes. */
+/** The certificate of a client, and the authorities that the client believes. */
 type ClientTls = Pick<RequestOptions, 'ca' | 'cert' | 'key' | 'servername' | 'rejectUnauthorized'>;
 
 /**

@@ -1,6 +1,6 @@
 import { type InferOutput, number, object, string } from 'valibot';
 
-/** What figures have to be read with. */
+/** The machine that figures are of, and its load. */
 export const machineSchema = object({
   processor: string(),
   cores: number(),

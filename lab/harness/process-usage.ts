@@ -1,6 +1,6 @@
 import { readdir, readFile, readlink, writeFile } from 'node:fs/promises';
 
-/** What a process and all its descendants use. */
+/** CPU time and memory of a process and all its descendants. */
 export interface ProcessUsage {
   /** Microseconds of CPU time, user and system, since each of them started. */
   readonly cpuTime: number;

@@ -16,7 +16,7 @@ export function installedProgram(name: string, debianPackage: string): string {
   return path;
 }
 
-/** What `program ...flags` says, on either output, up to `expression`'s first group. */
+/** The output of `program ...flags`, on either output, up to `expression`'s first group. */
 export async function versionOf(
   program: string,
   flags: readonly string[],

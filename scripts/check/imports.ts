@@ -20,7 +20,7 @@ export function surroundingFiles(): string[] {
 
 const imports = /^(?:import|export)\b(?:[^';]*\bfrom)? '([^']+)'|\bimport\('([^']+)'\)/gm;
 
-/** What a module imports, types among it: packages by their name, files as paths from the root of the checkout. */
+/** Imports of a module, types among them: packages by their name, files as paths from the root of the checkout. */
 export function importsOf(file: string): string[] {
   const text = readFileSync(join(root, file), 'utf8');
   return [...text.matchAll(imports)].map(([, fixed, dynamic]) => {

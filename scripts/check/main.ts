@@ -7,7 +7,7 @@ import { spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';
 import { installRuntimes } from '../runtimes/install.ts';
 
-/** What tsc remembers of its last run, so that it looks only at what has changed since. */
+/** Where tsc remembers its last run, so that tsc looks only at what has changed since. */
 const memory = 'node_modules/.cache/tsc';
 
 const isTerminal = process.stdout.isTTY === true;
@@ -42,7 +42,7 @@ function typeCheck(project: string): string[] {
   ];
 }
 
-/** Whether the command ended well. npm has put the commands of the packages on the PATH. */
+/** Runs a command, which npm has put on the PATH. @returns true when the command ended well */
 async function runStep([command = '', ...rest]: string[]): Promise<boolean> {
   const child = spawn(command, rest, { stdio: ['ignore', 'pipe', 'pipe'] });
   const ended = new Promise<number | null>((resolve, reject) =>

@@ -12,7 +12,7 @@ const root = join(import.meta.dirname, '..', '..');
  * Folders that may import Node's modules, and the packages that need them (CONTRIBUTING.md, "Folders").
  */
 const runtimeFolders = ['packages/http2/', 'src/node/', 'src/cli/', 'src/sync/node/'];
-/** What the portable core may import besides its own files. */
+/** Packages that the portable core may import besides its own files. */
 const portablePackages = /^(hono|jose|valibot)(\/|$)/;
 /** Names that betray a runtime in a bundle; `process` and `Buffer` as globals, not as parts of words. */
 const runtimeNames = [

@@ -9,7 +9,7 @@ import { importsOf, sourceFiles, surroundingFiles } from './imports.ts';
 
 /** From the top down (CONTRIBUTING.md, "Folders"). */
 const rooms = [
-  // What is started.
+  // Programs that are started.
   'src/cli',
   'src/cli/doctor',
   'src/cli/explain',
@@ -81,13 +81,13 @@ const rooms = [
   'src/apimachinery',
   'src/runtime',
 ];
-/** What stands around the product, from the top down: each imports from those below it, and from the product. */
+/** Rooms around the product, from the top down: each imports from those below it, and from the product. */
 const surroundings = ['lab', 'test', 'examples', 'demo', 'scripts'];
 const maximumFiles = 25;
 const http2Package = 'packages/http2/';
 /** The modules of the package that others import. */
 const http2Faces: readonly string[] = ['packages/http2/index.ts', 'packages/http2/shared.ts'];
-/** What the package may import besides its own files. */
+/** Modules that the package may import besides its own files. */
 const dependenciesOfHttp2 = /^(?:node:|undici$|@hono\/node-server\/)/;
 
 const faults: string[] = [];

@@ -6,7 +6,7 @@ const root = join(import.meta.dirname, '..', '..');
 /** The module that holds them, relative to the repository. */
 export const clientAssetsModule = 'src/dashboard/client-assets.ts';
 
-/** What the module is to say: style and script of the status page, bundled from `src/dashboard/client/`. */
+/** The text of the module: style and script of the status page, bundled from `src/dashboard/client/`. */
 export async function clientAssetsText(): Promise<string> {
   const [style, script] = await Promise.all([bundle('status-page.css'), bundle('main.ts')]);
   return `// Made from src/dashboard/client/ by \`npm run generate\`: edit it there.

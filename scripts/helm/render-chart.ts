@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 const root = resolve(import.meta.dirname, '../..');
 /** From the root of the repository. */
 export const chartPath = 'deploy/helm/mixed-version-proxy';
-/** What the chart makes with its default values, for those who have no Helm. From the root of the repository. */
+/** Manifests that the chart makes with its default values, for those who have no Helm. From the root of the repository. */
 export const manifestsPath = 'deploy/kubernetes/mixed-version-proxy.yaml';
 
 /** `TEST_ASSET_HELM`, else `helm` on PATH. */
@@ -22,7 +22,7 @@ export function manifestsText(): string {
 ${renderChart(manifestValues).replaceAll(labelsOfHelm, '')}`;
 }
 
-/** Whether there is a `helm`. */
+/** Tells if there is a `helm`. */
 export function hasHelm(): boolean {
   return spawnSync(helm, ['version']).error === undefined;
 }

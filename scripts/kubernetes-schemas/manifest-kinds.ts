@@ -14,7 +14,7 @@ export const manifestPaths = [
 /** The same for what no recorded version serves: the live suite has the newest server read it, strictly. */
 export const newerManifestPaths = ['deploy/kubernetes/pods-through-router.yaml'] as const;
 
-/** What they are made of. */
+/** Parts that kinds are made of. */
 export const manifestKinds: readonly GroupVersionKind[] = [
   { group: '', version: 'v1', kind: 'ConfigMap' },
   { group: '', version: 'v1', kind: 'Pod' },

@@ -3,7 +3,7 @@ import * as v from 'valibot';
 /** Schemas by name, with references as `#/definitions/<name>`. */
 export type Definitions = Readonly<Record<string, JsonSchema>>;
 
-/** What the OpenAPI v2 document of a kube-apiserver says of a type, as far as it is used to check manifests. */
+/** A type in the OpenAPI v2 document of a kube-apiserver, as far as it is used to check manifests. */
 export interface JsonSchema {
   readonly $ref?: string | undefined;
   readonly type?: string | undefined;

@@ -61,7 +61,7 @@ export async function bundleCommand(directory: string): Promise<void> {
     entryPoints: ['src/cli/main.ts'],
     outdir,
     format: 'esm',
-    // What dependencies in CommonJS ask Node for.
+    // Dependencies in CommonJS ask Node for `require`.
     banner: { js: "import{createRequire}from'node:module';const require=createRequire(import.meta.url);" },
     splitting: true,
     chunkNames: '[name]-[hash]',

@@ -20,7 +20,7 @@ const pages = {
 export interface MadePackage {
   /** The package, unpacked. */
   readonly directory: string;
-  /** What `npm publish` takes and `npm install` installs. */
+  /** The file that `npm publish` takes and `npm install` installs. */
   readonly tarball: string;
   readonly manifest: PackageManifest;
 }

@@ -8,7 +8,7 @@ import { type PackageManifest, publishedManifest } from './published-manifest.ts
 
 const read = (path: string): unknown => JSON.parse(readFileSync(join(root, path), 'utf8'));
 
-/** What the package consists of. @param format `cyclonedx` or `spdx` */
+/** The parts of the package, in the form of a standard. @param format `cyclonedx` or `spdx` */
 export function sbomOf(format: string): string {
   const published = publishedManifest(read('package.json') as PackageManifest);
   // The command has its peers with it.

@@ -21,11 +21,11 @@ export function chartValuesSchema(): string {
   return JSON.stringify(values, undefined, 2);
 }
 
-/** What editors check a configuration file with, and complete it from. */
+/** The schema that editors check a configuration file with, and complete the file from. */
 export function configurationJsonSchema({ kind, settings }: ConfigurationKind): string {
   const header = { apiVersion: v.literal(configurationVersion), kind: v.literal(kind) };
   const document = v.strictObject({ ...header, ...described(settings) });
-  // What JSON Schema has no words for, such as how a duration is read, is left to the program.
+  // JSON Schema has no words for some checks, such as how a duration is read: those are left to the program.
   const schema = toJsonSchema(document, { errorMode: 'ignore' });
   return JSON.stringify({ ...schema, title: kind }, undefined, 2);
 }

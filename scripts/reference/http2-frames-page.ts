@@ -52,7 +52,7 @@ function frameTable(): string[] {
   ];
 }
 
-/** What most cells would say. */
+/** The text of most cells. */
 const commonError = 'PROTOCOL_ERROR';
 
 function cell(rule: FrameRule): string {

@@ -13,7 +13,7 @@ export const versionPlaces: Readonly<Record<string, RegExp>> = {
   'deploy/sync/deployment.yaml': /image: mixed-version-proxy:(\S+)/g,
 };
 
-/** What only the people who publish can fill in: by file the placeholder, and what belongs in its place. */
+/** Placeholders that only the people who publish can fill in: by file the placeholder, and what belongs in its place. */
 export const placeholders: Readonly<Record<string, readonly [placeholder: string, instead: string]>> = {
   '.github/CODEOWNERS': ['@mixed-version-proxy/', 'the teams that review'],
   'SECURITY.md': ['Address: none yet', 'the address at which holes are reported'],

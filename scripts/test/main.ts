@@ -17,7 +17,7 @@ const slowEnding = '.slow.test.ts';
  */
 const filesPerProcess: Readonly<Record<string, number>> = { test: 4, 'test/security': 6, 'test/faults': 5 };
 const mostFilesPerProcess = 15;
-/** What has a process of its own: it measures the memory of its process, or builds a Worker in a hook. */
+/** Suites with a process of their own: each measures the memory of its process, or builds a Worker in a hook. */
 const ownProcess =
   /^test\/(?:worker\/.*|faults\/server-faults|security\/(?:.*-floods|http2-reset-uploads|overload))\.test\.ts$/;
 /** Two more than there are cores: suites wait as long as they compute. */

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import type { Results } from './test-process.ts';
 
-/** What one process of tests has given. */
+/** Results of one process of tests. */
 export interface SuitesRun extends Results {
   /** The file, or the part that the files are of and how many they are. */
   readonly name: string;
@@ -14,7 +14,7 @@ export interface SuitesRun extends Results {
   readonly output: string;
 }
 
-/** What keeps a process alive behind its tests is found by this. Milliseconds. */
+/** Longest time of a process: finds handles that keep a process alive behind its tests. Milliseconds. */
 const longestRun = 600_000;
 
 /** `src/cli` of everything in it. */

@@ -26,7 +26,7 @@ interface TestPlace {
   readonly name: string;
 }
 
-/** What ends a test that does not end. Milliseconds. */
+/** Longest time of a test. Milliseconds. */
 const timeout = 300_000;
 
 const [resultsFile = '', ...files] = process.argv.slice(2);

@@ -19,12 +19,12 @@ export function entryOf(modules: readonly WorkerModule[]): readonly WorkerModule
   return modules.filter(({ loadedWithEntry }) => loadedWithEntry);
 }
 
-/** What clients make an isolate load, one after the other. */
+/** Occasions on which clients make an isolate load modules, one after the other. */
 interface Occasion {
   readonly name: string;
   /** Source files that are imported for it. */
   readonly sources: readonly string[];
-  /** What may be loaded by then, with all before it: what it was when this was written, and 2 % more. */
+  /** Bytes that may be loaded by then, with all before: as many as when this was written, and 2 % more. */
   readonly limits?: BundleSize;
 }
 
@@ -49,7 +49,7 @@ const occasions: readonly Occasion[] = [
   },
 ];
 
-/** What an isolate has loaded after each occasion. */
+/** Modules that an isolate has loaded after each occasion. */
 export function loadedSoFar(
   modules: readonly WorkerModule[],
 ): ReadonlyMap<Occasion, readonly WorkerModule[]> {

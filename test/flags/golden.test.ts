@@ -86,7 +86,7 @@ function argumentsOf(flags: Flags): string[] {
 /** By flag, and in it by value: lines, each with a line break before it. */
 type Messages = ReadonlyMap<string, ReadonlyMap<string, string>>;
 
-/** What is said of each value of each flag behind `base`, beyond what `base` alone has said. */
+/** Messages about each value of each flag behind `base`, beyond what `base` alone has said. */
 async function messages(
   command: string,
   base: readonly string[],
@@ -137,7 +137,7 @@ function pageOf(found: Messages): string {
   return `${sections.join('\n\n')}\n`;
 }
 
-/** What is said otherwise, or of flags that the other has not. */
+/** Messages that differ from the other ones, or are of flags that the other has not. */
 function beyond(found: Messages, other: Messages): Messages {
   const rest = [...found].map(([name, said]) => {
     const same = other.get(name);
