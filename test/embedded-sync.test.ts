@@ -44,7 +44,7 @@ test('a router with a kubeconfig and nothing else reads the cluster and sends re
     for (const { le: _, ...others } of samples.map((sample) => sample.labels))
       assert.deepEqual(Object.keys(others), labels, name);
   }
-  assert.equal(sampleValue(families, syncCatalogue.servers.name, { state: 'current' }), 2);
+  assert.equal(sampleValue(families, syncCatalogue.servers.name, { state: 'ready' }), 2);
   const { validTo } = new X509Certificate(await readFile(cluster.certificates.sync.certificate));
   assert.equal(
     sampleValue(families, 'mixed_version_proxy_certificate_expiration_timestamp_seconds', {

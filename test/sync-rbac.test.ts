@@ -107,7 +107,7 @@ test('the manifest allows every request of the sync job, and nothing that it doe
   await eventuallyReturns(client.status, ({ servers }) => servers.length === 2);
   await eventuallyReturns(
     async () => loop.status().servers,
-    (servers) => servers.every(({ state }) => state === 'current'),
+    (servers) => servers.every(({ state }) => state === 'ready'),
   );
   await stop();
   const listed = [older, newer].map(({ serverId, url }) => ({ id: serverId, url }));

@@ -3,18 +3,16 @@ import { type Clock, systemClock, waitAtMost } from '../runtime/time.ts';
 import type { Snapshot } from '../snapshot/format/schema.ts';
 import type { RefusedAddress } from '../snapshot/receiving/refused-addresses.ts';
 import { Publication, TargetDelivery, type TargetStatus } from './deliver.ts';
+import type { ReaderStateName } from './documents/sync-server.ts';
 import type { SyncTiming } from './documents/timing.ts';
-import type { ReaderRecord } from './reading/reader-record.ts';
+import { type ReaderRecord, stateOf } from './reading/reader-record.ts';
 import { ClusterReader, type RoundOutcome, timingOf } from './round.ts';
 import type { SyncParts } from './sync-parts.ts';
 
 export interface ServerStatus {
   readonly id: string;
-  /**
-   * `current`: the last read succeeded. `stale`: it cannot be read, so its last known resources are used. `departed`: it
-   * has left and may come back; its resources are known, without a server. `unknown`: nothing is known of it.
-   */
-  readonly state: 'current' | 'stale' | 'departed' | 'unknown';
+  readonly state: ReaderStateName;
+  /** Why it cannot be read; `undefined`: it was. */
   readonly failure: string | undefined;
 }
 
@@ -98,25 +96,26 @@ export class SyncLoop {
 
   status(): SyncStatus {
     const { endedAt, outcome } = this.#last ?? {};
-    const unread = this.#parts.clusterSource.listed.map(({ id }) => this.#statusOf(id, undefined));
+    const now = this.#clock.monotonic();
+    const records = [...(outcome?.records.values() ?? [])];
+    const untried = this.#parts.clusterSource.listed.map(
+      ({ id }): ServerStatus => ({ id, state: 'untried', failure: failureOf(undefined) }),
+    );
     return {
       generation: this.#publication.snapshot()?.metadata.generation,
       lastRoundAt: endedAt,
       lastReadAt: this.#lastReadAt,
       servers: outcome
-        ? [...outcome.records.values()].map((record) => this.#statusOf(record.server.id, record))
-        : unread,
+        ? records.map((record) => ({
+            id: record.server.id,
+            state: stateOf(record, now),
+            failure: failureOf(record),
+          }))
+        : untried,
       warnings: outcome?.warnings ?? [],
       refusedAddresses: outcome?.refused ?? [],
       targets: this.#targets.map((target) => target.status()),
     };
-  }
-
-  #statusOf(id: string, record: ReaderRecord | undefined): ServerStatus {
-    const failure = failureOf(record);
-    if (failure === undefined) return { id, failure, state: 'current' };
-    if (!this.#known()?.servers.some((server) => server.id === id)) return { id, failure, state: 'unknown' };
-    return { id, failure, state: record?.server.departedAt === undefined ? 'stale' : 'departed' };
   }
 
   #known(): Snapshot | undefined {

@@ -419,9 +419,9 @@ export const rows: readonly Row[] = [
   },
   {
     name: prefixed('sync_servers'),
-    labels: { state: 'stale' },
+    labels: { state: 'unreachable' },
     event: ({ state }) => {
-      const servers = [{ state: 'stale' }, { state: 'current' }] as const;
+      const servers = [{ state: 'unreachable' }, { state: 'ready' }] as const;
       state.sync = {
         source: '/k',
         lastRoundAt: now,

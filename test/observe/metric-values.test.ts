@@ -94,7 +94,7 @@ const syncValues: Readonly<Record<string, readonly [Readonly<Record<string, stri
   [prefixed('sync_deliveries_total')]: [{ target: 'two', result: 'refused' }, 1],
   [prefixed('sync_delivery_duration_seconds_sum')]: [{ target: 'one' }, 0.25],
   [prefixed('sync_read_duration_seconds_sum')]: [{ result: 'failure' }, 2],
-  [prefixed('sync_servers')]: [{ state: 'unknown' }, 2],
+  [prefixed('sync_servers')]: [{ state: 'untried' }, 2],
   [prefixed('sync_last_round_timestamp_seconds')]: [{}, now / 1000],
 };
 
@@ -107,7 +107,7 @@ describe('what happens to a sync job shows in the value of its series', () => {
     generation: 4,
     lastRoundAt: now,
     lastReadAt: now,
-    servers: (['unknown', 'unknown', 'current'] as const).map((state, index) => ({
+    servers: (['untried', 'untried', 'ready'] as const).map((state, index) => ({
       id: `${index}`,
       state,
       failure: undefined,

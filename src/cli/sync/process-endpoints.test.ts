@@ -17,8 +17,8 @@ const healthy: SyncStatus = {
   lastRoundAt: now - 1000,
   lastReadAt: now - 1000,
   servers: [
-    { id: 'a', state: 'current', failure: undefined },
-    { id: 'b', state: 'stale', failure: 'connection refused' },
+    { id: 'a', state: 'ready', failure: undefined },
+    { id: 'b', state: 'unreachable', failure: 'connection refused' },
   ],
   warnings: [],
   refusedAddresses: [],
@@ -76,7 +76,7 @@ const unhealthy: readonly (readonly [what: string, status: SyncStatus | undefine
   ['whose rounds have stopped', { ...healthy, lastRoundAt: now - 60_000 }, 'rounds'],
   [
     'that can read no server',
-    { ...healthy, servers: healthy.servers.map((server) => ({ ...server, state: 'stale' as const })) },
+    { ...healthy, servers: healthy.servers.map((server) => ({ ...server, state: 'unreachable' as const })) },
     'servers',
   ],
   [
@@ -122,9 +122,9 @@ test('metrics have generation, servers by state, reads and deliveries', async (c
   assert.ok(Math.abs(Number(never) - Date.now() / 1000) < 60, `${never}`);
   for (const line of [
     'mixed_version_proxy_sync_generation 42',
-    'mixed_version_proxy_sync_servers{state="current"} 1',
-    'mixed_version_proxy_sync_servers{state="stale"} 1',
-    'mixed_version_proxy_sync_servers{state="unknown"} 0',
+    'mixed_version_proxy_sync_servers{state="ready"} 1',
+    'mixed_version_proxy_sync_servers{state="unreachable"} 1',
+    'mixed_version_proxy_sync_servers{state="untried"} 0',
     `mixed_version_proxy_sync_last_round_timestamp_seconds ${now / 1000 - 1}`,
     `mixed_version_proxy_sync_last_successful_delivery_timestamp_seconds{target="https://10.0.0.1:7443"} ${now / 1000 - 2}`,
     'mixed_version_proxy_sync_read_duration_seconds_count{result="success"} 1',

@@ -56,7 +56,7 @@ function syncHealth(
     return age > longestWithoutRound ? `the last round ended ${Math.round(age / 1000)} s ago` : undefined;
   };
   const servers = () =>
-    status()?.servers.some(({ state }) => state === 'current') ? undefined : 'no API server can be read';
+    status()?.servers.some(({ state }) => state === 'ready') ? undefined : 'no API server can be read';
   const deliveries = () =>
     status()?.targets.some(({ heldGeneration }) => heldGeneration !== undefined)
       ? undefined

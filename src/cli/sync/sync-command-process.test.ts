@@ -34,7 +34,7 @@ test('a sync job as a process answers for its health and metrics, and ends with 
   assert.equal((await get('/livez')).body, 'ok');
   const { body } = await get('/metrics');
   assert.match(body, /^mixed_version_proxy_sync_generation [1-9]\d{9}$/m);
-  assert.match(body, /^mixed_version_proxy_sync_servers\{state="current"\} 1$/m);
+  assert.match(body, /^mixed_version_proxy_sync_servers\{state="ready"\} 1$/m);
   assert.match(
     body,
     /^mixed_version_proxy_sync_deliveries_total\{target="https:.*",result="accepted"\} \d+$/m,

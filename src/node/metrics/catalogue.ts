@@ -1,5 +1,6 @@
 import type { DropReason } from '../../request/inbound.ts';
 import type { PushResult } from '../../snapshot/receiving/receiver.ts';
+import { readerStates } from '../../sync/documents/sync-server.ts';
 import {
   counter,
   type FamilyOf,
@@ -290,7 +291,7 @@ export const readBuckets = [0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.5,
 export const syncCatalogue = {
   servers: gauge(
     'mixed_version_proxy_sync_servers',
-    'API servers by state: current, stale (unreadable, last known set stands), departed (it has left and may come back), unknown.',
+    'API servers by state, as who reads them knows them: untried, ready, restarting, unverified, unready, unreachable, departed. In every state but ready the last known set stands.',
     ['state'],
   ),
   lastRound: gauge(
@@ -306,8 +307,6 @@ export const syncCatalogue = {
   ),
 } satisfies Record<string, MetricDefinition>;
 
-const syncServerStates = ['current', 'stale', 'departed', 'unknown'] as const;
-
 interface SyncState {
   readonly servers: readonly { readonly state: string }[];
   /** Milliseconds since the epoch. */
@@ -319,7 +318,7 @@ export function updateSync(
   { servers, lastRoundAt }: SyncState,
 ): void {
   sync.lastRound.clear();
-  for (const name of syncServerStates) {
+  for (const name of readerStates) {
     sync.servers.with(name).set(servers.filter(({ state }) => state === name).length);
   }
   if (lastRoundAt !== undefined) sync.lastRound.with().set(lastRoundAt / 1000);

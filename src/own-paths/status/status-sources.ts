@@ -11,7 +11,7 @@ export interface EmbeddedSyncStatus {
   readonly lastRoundAt: number | undefined;
   /** The same of the last round in which a server could be read. */
   readonly lastReadAt: number | undefined;
-  readonly servers: readonly { readonly state: 'current' | 'stale' | 'departed' | 'unknown' }[];
+  readonly servers: readonly { readonly state: string }[];
   /** Addresses that the cluster names and nobody calls; the warnings say why. */
   readonly refusedAddresses: readonly RefusedAddress[];
   readonly warnings: readonly string[];

@@ -72,6 +72,22 @@ export interface SeenStart {
   readonly readyAt: number;
 }
 
+/**
+ * The state of a server, as its reader knows it: the words of `ReaderRecord`, and of one that is waited for no longer, why it
+ * cannot be read. What it serves is as last known in every state but `ready`.
+ */
+export const readerStates = [
+  'untried',
+  'ready',
+  'restarting',
+  'unverified',
+  'unready',
+  'unreachable',
+  'departed',
+] as const;
+
+export type ReaderStateName = (typeof readerStates)[number];
+
 export interface LastKnownServer {
   readonly server: SnapshotServer;
   readonly set: ServedSet;

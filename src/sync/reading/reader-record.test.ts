@@ -10,6 +10,7 @@ import {
   next,
   type ReaderEvent,
   type ReaderRecord,
+  stateOf,
   untriedRecord,
 } from './reader-record.ts';
 
@@ -86,6 +87,19 @@ test('no sequence of six events leaves a server out for good, in a state without
   }
   follow(untriedRecord(server, undefined, undefined), 0, 6);
   assert.ok(sequences > 50_000, `${sequences}`);
+});
+
+test('a server that cannot be read is restarting for a minute, and then what it was last', () => {
+  const read = next(untriedRecord(server, undefined, undefined), { kind: 'read', askedAt: 0, reading }, 0);
+  assert.equal(stateOf(read, 0), 'ready');
+  const lost = next(read, { kind: 'not read', reading: refused, dueAt: 0 }, 1_000);
+  const unready = next(lost, { kind: 'not ready', askedAt: 2_000, reading: starting }, 2_000);
+  assert.deepEqual([stateOf(lost, 60_999), stateOf(lost, 61_000)], ['restarting', 'unreachable']);
+  assert.deepEqual([stateOf(unready, 60_999), stateOf(unready, 61_000)], ['restarting', 'unready']);
+  const replaced = next(read, { kind: 'replaced', server, knownGroupVersions: [] }, 1_000);
+  assert.equal(stateOf(replaced, 1_000), 'unverified');
+  const departed = { ...lost, server: { ...server, departedAt: 0 } };
+  assert.equal(stateOf(departed, 1_000), 'departed');
 });
 
 test('a server under another ID has the start of the one before it, unless another process runs it', () => {

@@ -3,6 +3,7 @@ import {
   type FailedReading,
   groupVersionsOf,
   type LastKnownServer,
+  type ReaderStateName,
   type SeenStart,
   type ServerReading,
   type SuccessfulReading,
@@ -114,6 +115,14 @@ export function isUnverified({ state }: Partial<Pick<ReaderRecord, 'state'>>, no
 /** True: no reading is of the process that runs it now, however long it is waited for. */
 export function isAway({ state }: ReaderRecord): boolean {
   return 'since' in state;
+}
+
+/** @returns the word for it in status and metrics */
+export function stateOf(record: ReaderRecord, now: number): ReaderStateName {
+  const { server, state, reading } = record;
+  if (server.departedAt !== undefined && state.kind !== 'ready') return 'departed';
+  if (!isAway(record) || isAwaited(record, now)) return state.kind;
+  return reading?.ok === false && reading.code === 'NothingServed' ? 'unready' : 'unreachable';
 }
 
 /** The one place in which what is known of a server changes. Pure. @param now by the monotonic clock */
