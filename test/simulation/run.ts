@@ -29,7 +29,7 @@ interface Search {
 }
 
 /** The program keeps something of each router for its process, which a process for many runs would gather. */
-const seedsPerProcess = 150;
+const seedsPerProcess = 40;
 
 /** Gives seeds to processes until there are none left. */
 async function search({

@@ -54,6 +54,8 @@ export async function simulate(plan: Plan, options: SimulationOptions = {}): Pro
     if (options.stopsAtViolation === true) world.invariants.onViolation = () => run.end();
     await run.until(end + looking);
     world.invariants.ended();
+    // Else the accounts of this process would keep all of the world.
+    for (const { front } of world.routers) front.ended();
     const { violations, margins, reached } = world.invariants;
     const { lines, events, now: lasted } = run;
     return { plan, digest: run.close(), violations, margins, reached, lines, events, lasted };

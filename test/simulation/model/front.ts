@@ -181,7 +181,10 @@ export class Front implements Listener {
   /** With its process: what it held for clients is nobody's. */
   ended(): void {
     this.machine = undefined;
-    for (const inbound of [...this.#open]) inbound.held.end();
+    for (const { held } of [...this.#open]) {
+      held.end();
+      held.account.close();
+    }
     this.#open.clear();
   }
 
