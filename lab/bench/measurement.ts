@@ -2,7 +2,7 @@ import { type InferOutput, object, picklist, record, string } from 'valibot';
 import { machineSchema } from '../harness/machine-schema.ts';
 import { contenderNames, earlierRouterName } from './rivals/contender.ts';
 
-/** What figures of any benchmark have to be read with. */
+/** The circumstances of any benchmark's figures. */
 export const measurementEntries = {
   measuredAt: string(),
   machine: machineSchema,

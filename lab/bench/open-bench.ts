@@ -6,7 +6,7 @@ import type { Contender, ContenderName } from './rivals/contender.ts';
 import { type Entrant, enter } from './rivals/contenders.ts';
 import { createWorkbench, type Workbench } from './workbench.ts';
 
-/** What everything is measured on. */
+/** The workbench that everything is measured on. */
 export interface Bench {
   readonly workbench: Workbench;
   readonly cores: Cores;
@@ -15,9 +15,9 @@ export interface Bench {
 
 interface OpenBench {
   readonly bench: Bench;
-  /** What is measured: those of the contenders that are installed. */
+  /** Contenders that are installed, and so measured. */
   readonly entrants: readonly Entrant[];
-  /** What the figures have to be read with. */
+  /** The circumstances of the figures. */
   readonly measurement: Measurement;
 }
 

@@ -10,7 +10,7 @@ import { installedProgram } from '../harness/programs.ts';
 const run = promisify(execFile);
 const sources = import.meta.dirname;
 
-/** What all contenders of a run share. All files are in one temporary directory. */
+/** Things that all contenders of a run share. All files are in one temporary directory. */
 export interface Workbench {
   readonly directory: string;
   readonly certificates: DemoCertificates;

@@ -48,7 +48,7 @@ async function attack({ socket, closed }: Attacker): Promise<void> {
     await room(socket, closed, bytes);
     if (!socket.destroyed) written += units;
   }
-  // What is unfinished stays so.
+  // Unfinished streams stay so.
   if (!flood.connectsAnew) await Promise.race([closed, sleep(Math.max(0, until - performance.now()))]);
   socket.destroy();
 }

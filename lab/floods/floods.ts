@@ -1,20 +1,20 @@
 import { frameFlag, frameHead, frameType, headersFrames, uint32 } from '../../packages/http2/frames/frame.ts';
 import { indexedLine, literalName, literalValue } from '../../packages/http2/hpack/header-encoder.ts';
 
-/** What one attacker does, on as many connections as it says at a time; one that ends is followed by another. */
+/** The deeds of one attacker, on so many connections at a time; a connection that ends is followed by another. */
 export interface Flood {
   readonly title: string;
   readonly protocol: 'h2' | 'http/1.1';
   readonly connections: number;
   /** Whether a connection that ends is followed by another. */
   readonly connectsAnew: boolean;
-  /** What a connection begins with, behind preface and SETTINGS. */
+  /** Bytes that a connection begins with, behind preface and SETTINGS. */
   readonly opening: string;
-  /** What is written again and again, and how many times `unit` stands in it. `round` counts from 0. */
+  /** Bytes that are written again and again, and how many times `unit` stands in it. `round` counts from 0. */
   readonly batch: (round: number) => { readonly bytes: string; readonly units: number };
   /** Batches of a connection at the most. */
   readonly rounds: number;
-  /** What is counted. */
+  /** The unit that is counted. */
   readonly unit: string;
 }
 

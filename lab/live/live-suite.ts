@@ -13,7 +13,7 @@ import { waitUntil } from '../../test/support/wait-until.ts';
 import type { LiveCluster } from './cluster/live-cluster.ts';
 import { type ExclusiveResource, exclusiveResource } from './loops/exclusive-resources.ts';
 
-/** What the tests of the live suite share. */
+/** Parts that the tests of the live suite share. */
 export interface LiveSuite {
   readonly cluster: LiveCluster;
   /** Only the newest version serves it. */

@@ -35,7 +35,7 @@ function registerManifestCases(suite: GetSuite): void {
     const objects = whole.flatMap((path) => objectsOf(path));
     for (const context of ['router-a', 'router-c'] as const) {
       const dryRun = ['apply', '--dry-run=server', '--validate=strict', ...files];
-      // It warns of roles that are there already, for the sync job of this suite has them.
+      // kubectl warns of roles that are there already, for the sync job of this suite has them.
       const { code, stdout, stderr } = await run(kubectl, context, dryRun);
       assert.equal(code, 0, `${context}: ${stderr}`);
       assert.equal(stdout.match(/\(server dry run\)$/gm)?.length, objects.length, context);
@@ -54,7 +54,7 @@ function registerManifestCases(suite: GetSuite): void {
   });
 }
 
-/** What `doctor` finds, with the answers of real servers to what it asks them. */
+/** Findings of `doctor`, with the answers of real servers to what it asks them. */
 function registerDoctorCases(suite: GetSuite): void {
   const examine = async (more: readonly string[]): Promise<readonly Finding[]> => {
     const { flags } = suite().cluster.sidecars[0];

@@ -57,7 +57,7 @@ async function startServer(documentsNow: () => ServerDocuments) {
 
 const serve = await packagedServe(join(import.meta.dirname, '..', '..'));
 const localId = 'server-0';
-/** What the other client asks for. */
+/** The target of the other client. */
 const path = '/api/v1/namespaces';
 /** After a start, milliseconds. */
 const settling = 5_000;

@@ -13,7 +13,7 @@ const comparedCount = 96;
 /** Built-in groups; all others are of custom resources. */
 const builtInGroups = 25;
 
-/** What the servers of a control plane say that serves so many resources, as readings of a sync job and as snapshots. */
+/** Answers of the servers of a control plane that serves so many resources, as readings of a sync job and as snapshots. */
 export function largeCluster(resourceCount: number) {
   const groupCount = resourceCount / perGroup;
   const customResourceGroups = discoveryOf(0, groupCount)
@@ -38,7 +38,7 @@ export function largeCluster(resourceCount: number) {
   }
 
   return {
-    /** What a server of one version says, as text; each version has one resource that no other has. */
+    /** Answers of a server of one version, as text; each version has one resource that no other has. */
     documentsOf: (version: number, gitVersion = `v1.${30 + version}.0`): ServerDocuments =>
       documentsOf(discoveryOf(version, groupCount), gitVersion),
     /** @param addresses by server ID. Default: some */

@@ -185,7 +185,7 @@ async function follow(
         seen.add(metadata.name);
       }
     } catch {
-      // It broke off: what was not seen comes with the next one.
+      // The watch broke off: the next one shows the rest.
     }
     await sleep(100);
   }

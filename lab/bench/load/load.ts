@@ -18,7 +18,7 @@ export interface Load {
   readonly responseBytes?: number | undefined;
 }
 
-/** What a load generator has seen, after its warm-up. */
+/** Figures of a load generator, after its warm-up. */
 export interface LoadFigures {
   /** Answers with a 2xx. May be no whole number where it is worked out from the bytes. */
   readonly requests: number;
@@ -29,7 +29,7 @@ export interface LoadFigures {
   readonly latency?: { readonly p50: number; readonly p99: number } | undefined;
 }
 
-/** What makes wrk and h2load present the client certificate, for which they have no option. */
+/** The library by which wrk and h2load present the client certificate, for which they have no option. */
 export function clientCertificateEnvironment({
   clientCertificateLibrary,
   certificates,

@@ -39,7 +39,7 @@ export function pacedArguments(load: Load & { readonly rate: number }, workbench
   ];
 }
 
-/** What a line that is not the last one says has begun or ended; `undefined` of the last. */
+/** The end of a window that a line tells of; `undefined` for the last line. */
 export function phaseOf(line: string): 'begin' | 'end' | undefined {
   const message: unknown = JSON.parse(line);
   return typeof message === 'object' && message !== null && 'phase' in message

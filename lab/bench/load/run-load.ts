@@ -7,7 +7,7 @@ import { clientCertificateEnvironment, type Load, type LoadFigures } from './loa
 import { pacedArguments, parsePaced, phaseOf } from './paced.ts';
 import { parseWrk, wrkArguments } from './wrk.ts';
 
-/** What the load generator has seen, and what the proxy has used for it. */
+/** Figures of the load generator, and of the proxy meanwhile. */
 interface LoadRun {
   readonly figures: LoadFigures;
   /** Microseconds of CPU time of the proxy while it was measured; 0 without one. */

@@ -5,7 +5,7 @@ export function wrkArguments({ connections, seconds, url }: Load): string[] {
   return [
     '--threads=1',
     `--connections=${connections}`,
-    // It takes whole seconds only.
+    // wrk takes whole seconds only.
     `--duration=${Math.ceil(seconds)}s`,
     '--header=Connection: close',
     url,

@@ -3,7 +3,7 @@ import { leastCpuTime, ratioOver } from '../throughput/ratios.ts';
 import type { ThroughputResults } from '../throughput/results.ts';
 import type { WorkloadName } from '../throughput/workloads.ts';
 
-/** What became of the router's CPU time for a request in its best pass, in units of Go's proxy, since it was last recorded. */
+/** The change of the router's CPU time for a request in its best pass, in units of Go's proxy, since it was last recorded. */
 export interface Comparison {
   readonly workload: WorkloadName;
   readonly now: Spread;
@@ -40,7 +40,7 @@ export function compareWithRecorded(
   });
 }
 
-/** What a ratio says, beside those that are no change. */
+/** Meanings of a ratio, beside those that are no change. */
 export function verdictOf({ median }: Spread, { from, to }: Comparison['band']): Comparison['verdict'] {
   if (median > to) return 'slower';
   return median < from ? 'faster' : 'unchanged';

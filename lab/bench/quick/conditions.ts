@@ -12,14 +12,14 @@ export const quickWorkloads: readonly WorkloadName[] = ['http1-get', 'http2-get'
 /** Rounds of a comparison, of one with another revision, and of a recording, whose spread says how far ratios differ by themselves. */
 export const quickRounds = { comparison: 2, against: 4, recording: 6 } as const;
 
-/** What both runs must have in common, so that a difference is the router's. */
+/** Conditions that both runs must have in common, so that a difference is the router's. */
 const decisive: readonly (readonly [string, (results: WorkloadResults) => string])[] = [
   ['passes', ({ passes }) => String(passes)],
   ['warm-up', ({ warmUp }) => `${warmUp} s`],
   ['length of a pass', ({ seconds }) => `${seconds} s`],
 ];
 
-/** What may bear on a ratio without making it worthless. */
+/** Conditions that may bear on a ratio without making it worthless. */
 const worthKnowing: readonly (readonly [string, (results: WorkloadResults) => string])[] = [
   ['processor', ({ machine }) => `${machine.processor}, ${machine.cores} cores`],
   ['kernel', ({ machine }) => machine.kernel],

@@ -48,7 +48,7 @@ async function recordedResults(): Promise<RecordedResults> {
   };
 }
 
-/** What lab/bench/results holds; `undefined` is what has not been recorded. */
+/** Contents of lab/bench/results; `undefined` where nothing has been recorded. */
 interface RecordedResults {
   readonly throughput?: ThroughputResults | undefined;
   readonly quick?: ThroughputResults | undefined;

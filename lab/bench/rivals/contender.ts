@@ -16,7 +16,7 @@ export type RecordedName = (typeof contenderNames)[number];
 export const earlierRouterName = 'router-earlier';
 export type ContenderName = RecordedName | typeof earlierRouterName;
 
-/** What a proxy is put in front of, and where. */
+/** The servers that a proxy is put in front of, and the proxy's own place. */
 export interface ProxySetup {
   readonly workbench: Workbench;
   /** An existing directory of its own. */

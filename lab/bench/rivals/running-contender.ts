@@ -81,7 +81,7 @@ interface ClientTls {
   readonly key: string;
 }
 
-/** What a client of a contender presents and believes. */
+/** The certificate of a contender's client, and the authority that the client believes. */
 async function clientTls({ certificates }: Workbench): Promise<ClientTls> {
   const [ca, cert, key] = await Promise.all(
     [certificates.clusterCa, certificates.alice.certificate, certificates.alice.privateKey].map((path) =>

@@ -64,7 +64,7 @@ export function measureRound(
   });
 }
 
-/** What each contender did in the middle of its passes. One that fails has no figures; the others still count. */
+/** Figures of each contender in the middle of its passes. One that fails has no figures; the others still count. */
 async function measurePasses(
   workload: Workload,
   running: readonly RunningContender[],

@@ -34,7 +34,7 @@ export function ratioOver(
   );
 }
 
-/** What a contender adds to the figure without any proxy, within each round. */
+/** The part that a contender adds to the figure without any proxy, within each round. */
 export function addedOver(
   rounds: readonly ThroughputRound[],
   name: ContenderName,

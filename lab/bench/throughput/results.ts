@@ -15,7 +15,7 @@ const figures = object({
   latency: optional(object({ p50: number(), p99: number() })),
 });
 
-/** What one contender did in one round of one workload. */
+/** Figures of one contender in one round of one workload. */
 export type ThroughputFigures = InferOutput<typeof figures>;
 
 const round = object({

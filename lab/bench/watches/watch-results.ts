@@ -29,7 +29,7 @@ const figures = object({
   arrivals: array(arrivalsSchema),
 });
 
-/** What was measured with one process. */
+/** Figures of one process. */
 export type WatchFigures = InferOutput<typeof figures>;
 
 /** How clients speak. */

@@ -24,7 +24,7 @@ interface ClientProgram {
 
 interface ClientPrograms {
   readonly found: readonly ClientProgram[];
-  /** What is left out, and why. */
+  /** Reasons why clients are left out. */
   readonly missing: readonly string[];
 }
 
@@ -111,7 +111,7 @@ const processGrace = 5000;
 /** Time that clients are at work before, between and after restarts. Milliseconds. */
 const atWork = 5_000;
 
-/** What was found and built before the suite went into a network of its own, where nothing can be fetched. */
+/** Programs that were found and built before the suite went into a network of its own, where nothing can be fetched. */
 const programsVariable = 'MIXED_VERSION_PROXY_LIVE_CLIENTS';
 
 const assets = assetsOfEnvironment();

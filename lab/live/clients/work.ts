@@ -61,7 +61,7 @@ export function untilSignal(): { readonly isOver: () => boolean } {
   return { isOver: () => isOver };
 }
 
-/** What a Status in the message says, where the client shows it as JSON within JSON; else the first words. */
+/** The text of a Status in the message, where the client shows it as JSON within JSON; else the first words. */
 function wordsOf(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error);
   const said = /\\?"message\\?":\\?"([^"\\]+)/.exec(text)?.[1];

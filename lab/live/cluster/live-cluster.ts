@@ -31,7 +31,7 @@ export interface LiveCluster {
   /** In front of `a`, `b` and `c`. */
   readonly sidecars: readonly [LiveRouter, LiveRouter, LiveRouter];
   readonly gateway: LiveRouter;
-  /** What a load balancer in front of the routers, and one in front of the bare API servers, would be. */
+  /** Stand-ins for a load balancer in front of the routers, and for one in front of the bare API servers. */
   readonly forwarders: { readonly routers: TcpForwarder; readonly apiServers: TcpForwarder };
   /**
    * Contexts `router-a`, `gateway`, `routers` (the load balancer in front of the sidecars), `direct-a`, `bare` (the one

@@ -33,7 +33,7 @@ type OwnNetwork =
 /** Minor version from which on a server's ID stays the same over an upgrade: the hash of its host name has one form. */
 const firstStableServerId = 28;
 
-/** Whether a network namespace can be had for servers of these versions, and how something is run in it. */
+/** The way to run something in a network namespace, where servers of these versions can have one. */
 function ownNetwork(apiServers: readonly Pick<ApiServerBinary, 'minor' | 'version'>[]): OwnNetwork {
   const early = apiServers.find(({ minor }) => minor < firstStableServerId);
   if (early !== undefined) {

@@ -17,7 +17,7 @@ export interface LiveRouter {
   readonly name: string;
   readonly origin: string;
   readonly port: number;
-  /** What it was started with, behind `serve`. */
+  /** Arguments behind `serve`. */
   readonly flags: readonly string[];
   /** That runs, or ran last. */
   readonly process: LoggedProcess;
@@ -36,7 +36,7 @@ export interface LiveRouterOptions {
   readonly name?: string | undefined;
 }
 
-/** What a cluster is read by: a kubeconfig, and the servers that would not be found. */
+/** The means to read a cluster: a kubeconfig, and the servers that would not be found. */
 export interface ClusterReading {
   readonly kubeconfig: string;
   readonly servers: readonly KubeApiServer[];

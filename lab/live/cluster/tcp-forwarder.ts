@@ -7,7 +7,7 @@ export interface TcpDestination {
   readonly port: number;
 }
 
-/** What stands in front of API servers that no router stands in front of: a layer 4 load balancer. */
+/** A layer 4 load balancer, in front of API servers without routers. */
 export interface TcpForwarder {
   readonly port: number;
   /** Ends it and every connection through it. */

@@ -1,7 +1,7 @@
 import { type TlsCredentials, tlsRequest } from '../../../test/support/tls-request.ts';
 import { waitUntil } from '../../../test/support/wait-until.ts';
 
-/** What the rounds need of an object. */
+/** The parts of an object that rounds need. */
 export interface StoredObject {
   readonly apiVersion: string;
   readonly kind: string;

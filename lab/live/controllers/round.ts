@@ -9,7 +9,7 @@ const claims = 'apis/resource.k8s.io/v1';
 /** One that only the oldest serves, under this version; the newest serves v1. */
 const policies = '/apis/admissionregistration.k8s.io/v1beta1/validatingadmissionpolicies';
 
-/** What etcd must hold, and must not hold, once the controllers have done their work on one round. */
+/** Keys that etcd must hold, and must not hold, once the controllers have done their work on one round. */
 export interface Expectation {
   readonly kept: readonly string[];
   readonly gone: readonly string[];
@@ -107,7 +107,7 @@ export async function prepareRound(
 
 export const signingRequests = '/apis/certificates.k8s.io/v1/certificatesigningrequests';
 
-/** What the controllers are to act on, while a server goes and comes back. */
+/** Objects for the controllers to act on, while a server goes and comes back. */
 export async function actOnRound(round: number, { tried }: RoundClients): Promise<void> {
   await tried.remove(`/api/v1/namespaces/round-${round}`);
   await tried.remove(`/api/v1/namespaces/${keptNamespace}/configmaps/doomed-${round}`, {
@@ -135,7 +135,7 @@ export async function goThrough({ server, signal, away }: Outage): Promise<void>
   await server.untilReady();
 }
 
-/** What is not as it must be, each thing a line. */
+/** Faults, each a line. */
 export interface Faults {
   readonly orphans: readonly string[];
   readonly wronglyDeleted: readonly string[];

@@ -28,7 +28,7 @@ export interface GinkgoOptions {
   readonly patience: number;
 }
 
-/** What Ginkgo writes with `--ginkgo.json-report` (types/types.go). */
+/** The report that Ginkgo writes with `--ginkgo.json-report` (types/types.go). */
 interface GinkgoReport {
   readonly SpecialSuiteFailureReasons: readonly string[] | null;
   readonly SpecReports: readonly {

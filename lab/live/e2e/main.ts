@@ -73,7 +73,7 @@ async function runWay(way: WayIn, assets: E2eAssets, options: RunWayOptions): Pr
   }
 }
 
-/** What the servers and routers wrote, for who looks for the cause of a failure. */
+/** Logs of the servers and routers, for who looks for the cause of a failure. */
 async function keepLogs(path: (name: string) => string, directory: string): Promise<void> {
   const servers = ['a', 'b', 'c'];
   const names = [

@@ -89,7 +89,7 @@ function routerContainer(file: string): RouterContainer {
       '--cap-drop=ALL',
       '--security-opt=no-new-privileges',
       `--user=${[user, securityContext.runAsGroup].filter((id) => id !== undefined).join(':')}`,
-      // What Kubernetes calls Gi, these call g.
+      // Kubernetes' Gi is g here.
       `--memory=${memory.replace('i', '').toLowerCase()}`,
     ],
     grace: pod.terminationGracePeriodSeconds,

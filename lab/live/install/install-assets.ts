@@ -9,7 +9,7 @@ export interface KubernetesRelease {
   readonly kubeadm: string;
 }
 
-/** What the installer is shown on: a cluster of the older version, upgraded to the newer one. */
+/** Binaries that the installer is shown on: of a cluster of the older version, upgraded to the newer one. */
 export interface InstallAssets {
   readonly etcd: string;
   readonly older: KubernetesRelease;

@@ -111,7 +111,7 @@ const hosts = [
   { name: 'cp-c', address: '10.89.0.13' },
 ] as const;
 
-/** What an installation may touch of a machine. */
+/** Files of a machine that an installation may touch. */
 const touched = ['/etc/kubernetes', '/etc/mixed-version-proxy', '/var/lib/mixed-version-proxy-install'];
 
 /** Files of a machine that an installation may touch; copies of those that it replaced stay for good. */

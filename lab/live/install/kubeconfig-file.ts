@@ -16,7 +16,7 @@ const kubeconfig = v.object({
   ]),
 });
 
-/** What kubeadm has written: one cluster, and one user with a certificate. */
+/** A kubeconfig as kubeadm writes one: one cluster, and one user with a certificate. */
 export function kubeconfigFile(path: string): {
   readonly server: string;
   readonly credentials: TlsCredentials;

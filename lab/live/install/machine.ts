@@ -42,7 +42,7 @@ export interface Machine {
   files(folders: readonly string[]): Promise<ReadonlyMap<string, string>>;
   /** Absent where there is none. */
   text(path: string): Promise<string | undefined>;
-  /** What its kubelet has done. */
+  /** The log of its kubelet. */
   log(): string;
   /** As a power cut. */
   cutPower(): Promise<void>;

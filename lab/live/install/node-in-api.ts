@@ -6,7 +6,7 @@ const nodes = '/api/v1/nodes';
 const pods = '/api/v1/namespaces/kube-system/pods';
 const hashOf = 'kubernetes.io/config.hash';
 
-/** What a kubelet tells the API: its node, and the mirrors of its static pods. */
+/** The part of a kubelet that writes to the API: its node, and the mirrors of its static pods. */
 export interface NodeInApi {
   /** Brings the API up to date. @throws when it cannot be asked */
   report(running: readonly StaticPod[]): Promise<void>;

@@ -10,7 +10,7 @@ const firstBackOff = 10_000;
 const longestBackOff = 300_000;
 
 export interface RunnerOptions {
-  /** What an image runs; `undefined`: nothing, and it is said to run. */
+  /** The program of an image; `undefined`: none, and the container is said to run. */
   readonly commandOf: (pod: StaticPod) => readonly string[] | undefined;
   /** Where the container's output goes. */
   readonly logs: string;

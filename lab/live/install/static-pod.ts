@@ -50,7 +50,7 @@ export interface Probe {
   readonly failureThreshold: number;
 }
 
-/** What a kubelet reads in the manifest of a static pod of one container on the host's network. */
+/** The parts that a kubelet reads in the manifest of a static pod of one container on the host's network. */
 export interface StaticPod {
   readonly name: string;
   /** Changes with the manifest. */

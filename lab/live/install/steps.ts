@@ -27,7 +27,7 @@ interface Load {
   read(resource: ExclusiveResource, origin: string): Promise<void>;
   /** Stops reading it: it is about to go, and rightly so. */
   leave(resource: ExclusiveResource): Promise<void>;
-  /** What has become of the reads so far. */
+  /** Outcomes of the reads so far. */
   tally(): Readonly<ReadCounts>;
   /** Ends it. @returns what happened, a line each, and what is wrong of it */
   stop(): Promise<{ readonly lines: readonly string[]; readonly faults: readonly string[] }>;
@@ -112,7 +112,7 @@ async function create(origin: string, path: string, object: object, admin: TlsCr
 const interval = 500;
 const path = '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes';
 
-/** What the Service `default/kubernetes` led pods to, over time. */
+/** Addresses that the Service `default/kubernetes` led pods to, over time. */
 interface ServiceEndpoints {
   /** @returns each state that it had, in order: where it led to, for how many looks, and how often nobody listened */
   stop(): Promise<readonly string[]>;

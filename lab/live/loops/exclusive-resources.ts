@@ -12,7 +12,7 @@ export interface ExclusiveResource {
   readonly spec: object;
 }
 
-/** What came and went between releases, as far as `versionSkewFlags` turn it on and it needs nothing else to be made. */
+/** Resources that came and went between releases, as far as `versionSkewFlags` turn it on and it needs nothing else to be made. */
 const candidates: readonly ExclusiveResource[] = [
   ...['v1', 'v1beta1'].map((version) => ({
     apiVersion: `admissionregistration.k8s.io/${version}`,

@@ -26,7 +26,7 @@ export function startLoop(pause: number, turn: (number: number) => Promise<unkno
   };
 }
 
-/** What went wrong, and how often. */
+/** Failures, and how often each came. */
 export class Tally extends Map<string, number> {
   note(what: string): void {
     this.set(what, (this.get(what) ?? 0) + 1);

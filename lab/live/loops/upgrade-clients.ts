@@ -33,7 +33,7 @@ export interface UpgradeClients {
   stopWriting(): Promise<void>;
   /** Ends everything. */
   stop(): Promise<void>;
-  /** What happened, a line each. */
+  /** Events, a line each. */
   describe(): readonly string[];
 }
 

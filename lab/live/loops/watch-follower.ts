@@ -6,7 +6,7 @@ import type { ExclusiveResource } from './exclusive-resources.ts';
 
 const pause = 200;
 
-/** What is watched and written. */
+/** The objects that are watched and written. */
 export interface WatchedCollection {
   /** Of the collection. */
   readonly path: string;

@@ -19,11 +19,11 @@ import { type Form, inTreeFlags, isRouted, openWays, type Way } from './ways.ts'
 /** Of a server that does not respond yet. Milliseconds. */
 const retryPause = 25;
 
-/** What the servers of an upgrade serve, by their own answers, and which of them are there. */
+/** Resources that the servers of an upgrade serve, by their own answers, and which of them are there. */
 interface ServerStates extends ServedPaths {
-  /** It is ready in the version that it runs: what that serves is there from now on, also while it is away. */
+  /** The server is ready in the version that it runs: its resources are there from now on, also while it is away. */
   ready(server: KubeApiServer): void;
-  /** It was started in another version: what it served before may be gone. */
+  /** The server was started in another version: resources of the version before may be gone. */
   launched(server: KubeApiServer): void;
   stopped(server: KubeApiServer): void;
   /** Learns what a version serves from this server, once that responds. */
@@ -108,11 +108,11 @@ export interface UpgradeOptions {
   /** Between a server's return and the next one's end, and after the last. Milliseconds. */
   readonly pause: number;
   readonly after: number;
-  /** What happens, as it happens. */
+  /** Told of events as they happen. */
   tell(line: string): void;
 }
 
-/** What came of one way in. */
+/** The outcome of one way in. */
 export interface WayOutcome {
   readonly fields: FieldLoop;
   readonly served: ServedLoop;

@@ -18,7 +18,7 @@ export interface ServedLoop extends Loop {
   readonly counts: ServedCounts;
 }
 
-/** What is read, and whether a 404 for it is wrong at this moment. */
+/** The resource that is read, and if a 404 for the resource is wrong at this moment. */
 export interface ServedPaths {
   paths(): readonly string[];
   isServed(path: string): boolean;
