@@ -39,7 +39,8 @@ test('a connection that is to end after a response waits until the client has al
     incoming.closeConnection();
     return new Response(Buffer.alloc(large, 'x'));
   });
-  const responses = await Promise.all(Array.from({ length: 20 }, () => readLarge(context, port)));
+  // Few enough that on a busy machine each makes progress within the time that a client has to read.
+  const responses = await Promise.all(Array.from({ length: 5 }, () => readLarge(context, port)));
   assert.deepEqual(new Set(responses), new Set([large]));
 });
 
