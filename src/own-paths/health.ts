@@ -110,7 +110,7 @@ export function serversCheck(options: ServersCheckOptions): HealthCheck {
     check({ byPeer }) {
       const serverId = options.local?.id;
       const missing = serverId === undefined ? undefined : health.whyNot(serverId);
-      const refusesPeers = missing !== undefined && missing !== 'served-set';
+      const refusesPeers = missing !== undefined && missing !== 'unverified';
       const peersCount = serverId === undefined || !byPeer;
       const reports = health.reports();
       // What was stored may be of before an upgrade. A peer that asks has tried the other servers itself.

@@ -4,14 +4,10 @@ import type { InboundRequest } from '../request/inbound.ts';
 import type { OutboundRequest, Outcome, ResponseToSend, SendResult } from '../request/transport.ts';
 import type { Caller } from '../request/user-info.ts';
 import type { Decision } from '../routing/decision.ts';
-import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
+import type { ServersView } from '../servers/servers-view.ts';
 
 /** The API servers as one request sees them: taken once a request, and anew after the request has waited. */
-export interface View {
-  /** The table of the snapshot in force; `undefined` while there has been none. */
-  readonly snapshot: RoutingTable | undefined;
-  /** The same with what this router has found of the servers itself. */
-  readonly known: RoutingTable | undefined;
+export interface View extends ServersView {
   /** The local server, under the ID that the snapshot has for it; `undefined` in the gateway form. */
   readonly local: Destination | undefined;
 }

@@ -68,7 +68,7 @@ export class ServerAsking {
       const candidates = request.decision.decision === 'peer' ? request.decision : noCandidates;
       const chosen = this.#choose(request, candidates);
       if (chosen.kind === 'response') return chosen;
-      const known = settings.health?.settled(chosen.destination.id);
+      const known = settings.health?.settled(chosen.destination.id, request.inbound.signal);
       if (known === undefined) {
         if (decider.comesTooSoon(request, candidates, chosen)) return notReady(request);
         if (decider.isUnconfirmed(request)) return notReady(request, 'VersionNotConfirmed');
@@ -100,7 +100,7 @@ export class ServerAsking {
     if (local === undefined) return ownResponse(unavailable('NoSnapshot'));
     // By the decision no server can take its place.
     const missing = health?.whyNot(local.id);
-    const isDecidedByServed = missing !== 'served-set' || !anyServerResponds.has(request.decision.reason);
+    const isDecidedByServed = missing !== 'unverified' || !anyServerResponds.has(request.decision.reason);
     if (missing !== undefined && isDecidedByServed) return notReady(request);
     return { kind: 'server', destination: local, server: undefined, otherVersion: undefined };
   }
@@ -127,7 +127,7 @@ export class ServerAsking {
     if (isServedBySnapshot(request.decision)) return true;
     const others = request.view.snapshot?.reachable.length ?? 0;
     if (others <= 1 || !isEverybodys(request)) return false;
-    return !this.servedNowhere.has(request) || this.settings.health?.allSettled() !== undefined;
+    return !this.servedNowhere.has(request) || this.settings.health?.areAwaited() === true;
   }
 
   /**

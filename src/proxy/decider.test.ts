@@ -8,7 +8,7 @@ import { ServerBook } from '../servers/server-book.ts';
 import { isAsTheSnapshotSays } from '../servers/server-word.ts';
 import { buildRoutingTable } from '../snapshot/routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
-import { createDecider, tableOfKnownServers } from './decider.ts';
+import { createDecider } from './decider.ts';
 import { resolveOptions } from './options.ts';
 import { peerDestination } from './server-choice.ts';
 
@@ -49,7 +49,7 @@ function decided(target: string, serverId: string | undefined, table: RoutingTab
 }
 
 const tableOf = (table: RoutingTable, health: ServerBook | undefined) =>
-  tableOfKnownServers({ routingTable: { current: () => table }, health });
+  health === undefined ? table : health.view(table).known;
 
 const pods = '/api/v1/pods';
 const jobs = '/apis/batch/v1/jobs';

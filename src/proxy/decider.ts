@@ -11,10 +11,7 @@ import {
 } from '../routing/decide.ts';
 import type { Decision, DecisionContext } from '../routing/decision.ts';
 import { goesElsewhere, isWrite, mayTip, preferredMinor } from '../routing/preferred-version.ts';
-import type { ServerBook } from '../servers/server-book.ts';
-import { isKnownToOthers, isVerified, mayStillServe } from '../servers/server-standing.ts';
-import { buildRoutingTable, notReadIn } from '../snapshot/routing-table/build-routing-table.ts';
-import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
+import { isKnownToOthers, mayStillServe } from '../servers/server-standing.ts';
 import { confirmedWithin } from '../snapshot/routing-table/version-instants.ts';
 import type { AdmittedRequest, View } from './admitted-request.ts';
 import type { RouterSettings } from './options.ts';
@@ -42,7 +39,7 @@ export function createDecider(settings: RouterSettings) {
   /** @returns the same view as long as nothing has changed: nothing is made on the request path */
   const takeView = (): View => {
     const snapshot = routingTable.current();
-    const known = withFindings(snapshot, health);
+    const known = health === undefined ? snapshot : health.view(snapshot).known;
     const local = localIn(lastView, settings.local);
     if (lastView.snapshot !== snapshot || lastView.known !== known || lastView.local !== local) {
       lastView = Object.freeze({ snapshot, known, local });
@@ -208,43 +205,4 @@ export function isLocalServerDown(
 function localIn({ local: last }: View, current: Destination | undefined): Destination | undefined {
   const isSame = last?.id === current?.id && last?.trust === current?.trust;
   return isSame ? last : current && Object.freeze({ ...current });
-}
-
-const known = new WeakMap<
-  RoutingTable,
-  { readonly notKnown: ReturnType<ServerBook['notKnown']>; readonly table: RoutingTable }
->();
-
-/**
- * The table in force, with what this router has found of the servers itself: one that it has lost is not known in it until it
- * has been verified; one that it has verified is. The same table for the same servers: nothing is made on the request path.
- */
-export function tableOfKnownServers({
-  routingTable,
-  health,
-}: Pick<RouterSettings, 'routingTable' | 'health'>): RoutingTable | undefined {
-  return withFindings(routingTable.current(), health);
-}
-
-function withFindings(
-  table: RoutingTable | undefined,
-  health: ServerBook | undefined,
-): RoutingTable | undefined {
-  if (table === undefined || health === undefined) return table;
-  const notKnown = health.notKnown();
-  if (notKnown.size === 0 && table.isEveryServerKnown) return table;
-  const last = known.get(table);
-  if (last?.notKnown === notKnown) return last.table;
-  const unread = [...notReadIn(table.snapshot)].filter(([id]) => !health.is(id, isVerified));
-  const made = Object.freeze({
-    ...table,
-    ...serversOf(buildRoutingTable(table.snapshot, new Map([...unread, ...notKnown]), table.changes)),
-  });
-  known.set(table, { notKnown, table: made });
-  return made;
-}
-
-/** Without what a renewal or a preferred version has added to the table. */
-function serversOf({ createdAt: _createdAt, leadingMinor: _leadingMinor, ...servers }: RoutingTable) {
-  return servers;
 }

@@ -59,11 +59,14 @@ export class Tries {
     const isFirstTime = this.#left === this.#rule.atMost;
     // A server that was lost a moment ago may be back, and serve what another one denies.
     if (isFirstTime && isNotServed(this.#last) && !isServedBySnapshot(this.request.decision)) {
-      await health?.allSettled();
+      await health?.allSettled(this.request.inbound.signal);
     }
     this.#lookAgain();
     let answer = this.#choose();
-    const known = typeof answer === 'string' ? undefined : health?.settled(answer.destination.id);
+    const known =
+      typeof answer === 'string'
+        ? undefined
+        : health?.settled(answer.destination.id, this.request.inbound.signal);
     if (known !== undefined) {
       await known;
       this.#lookAgain();

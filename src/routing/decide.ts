@@ -2,7 +2,12 @@ import type { RequestInfo } from '../apimachinery/request-info.ts';
 import { compareCountedVersions } from '../apimachinery/server-version.ts';
 import { openApiV2Path, parseDiscoveryPath } from '../discovery/forms/discovery-path.ts';
 import { openApiV3Servers } from '../discovery/forms/openapi-v3.ts';
-import type { RoutingServer, RoutingTable, ServedBy } from '../snapshot/routing-table/routing-table.ts';
+import {
+  mayComeBack,
+  type RoutingServer,
+  type RoutingTable,
+  type ServedBy,
+} from '../snapshot/routing-table/routing-table.ts';
 import { type Decision, type DecisionContext, localDecision, unavailableDecision } from './decision.ts';
 import {
   describeExtension,
@@ -110,7 +115,7 @@ export function decide(
 
   const notKnown = table.isEveryServerKnown
     ? none
-    : table.servers.filter(({ missing }) => missing !== undefined && missing !== 'down');
+    : table.servers.filter(({ missing }) => mayComeBack(missing));
   trace?.('9 Does no server serve it?', true, describeNobody(notKnown, context));
   if (notKnown.length > 0) return serverNotKnown;
   return inPlaceOfLocal(notServedByAnyServer, table.reachable, table, context);

@@ -129,7 +129,7 @@ test('a server whose connection was lost is looked at sooner and more often, unt
   const begun = hasty + interval / 2;
   await clock.advance(2 * quick);
   assert.deepEqual(times().slice(2), [begun, begun + quick, begun + 2 * quick]);
-  assert.equal(health.whyNot('a'), 'readiness');
+  assert.equal(health.whyNot('a'), 'restarting');
   // Nobody waits for one that has been away for long: as often as any unhealthy server then.
   await clock.advance(60_000);
   const before = times().length;

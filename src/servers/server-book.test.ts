@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { snapshotOf } from '../../test/support/snapshot-builder.ts';
+import { buildRoutingTable } from '../snapshot/routing-table/build-routing-table.ts';
 import { type HealthChange, ServerBook } from './server-book.ts';
 import { isVerified } from './server-standing.ts';
 
@@ -57,11 +59,11 @@ test('an answer to a question of before the last loss changes nothing of what is
   health.probing('a');
   pass(1);
   health.connectionLost('a');
-  assert.deepEqual([...health.notKnown()], [['a', 'down']]);
+  assert.deepEqual([...health.notKnown()], [['a', 'unreachable']]);
   // A probe that began before the connection was lost once more says nothing of the process that comes.
   health.probed('a', 'changed');
   assert.deepEqual([...health.notKnown()], [['a', health.whyNot('a')]]);
-  assert.equal(health.whyNot('a'), 'down');
+  assert.equal(health.whyNot('a'), 'unreachable');
 });
 
 test('after GOAWAY, requests wait for a probe: another process may be behind the next connection', async () => {
@@ -108,8 +110,8 @@ test('a lost server is put aside until a probe clears it, and who waits for that
   health.probing('a');
   health.probed('a', 'not-ready');
   await waiting;
-  assert.deepEqual([health.mayBeAsked('a'), health.whyNot('a')], ['not', 'readiness']);
-  assert.deepEqual([...health.notKnown()], [['a', 'readiness']]);
+  assert.deepEqual([health.mayBeAsked('a'), health.whyNot('a')], ['not', 'restarting']);
+  assert.deepEqual([...health.notKnown()], [['a', 'restarting']]);
   assert.equal(health.notKnown(), health.notKnown());
   assert.equal(health.settled('a'), undefined);
   health.probing('a');
@@ -121,7 +123,7 @@ test('what is not known ends by itself where nobody learns more', () => {
   const { health, pass } = followed('a');
   health.probing('a');
   health.apply('a', { kind: 'lease changed' });
-  assert.deepEqual([...health.notKnown()], [['a', 'served-set']]);
+  assert.deepEqual([...health.notKnown()], [['a', 'unverified']]);
   pass(59_999);
   assert.equal(health.notKnown().size, 1);
   pass(1);
@@ -248,4 +250,55 @@ test('a process that stood still knows nothing before it has asked again, by eit
       ['a', 'a'],
     ],
   );
+});
+
+test('who waits for a server is woken by what ends the waiting, and by the end of who asked', async () => {
+  const { health } = followed('a', 'b');
+  for (const id of ['a', 'b']) {
+    health.probing(id);
+    health.probed(id, 'ready');
+    health.connectionLost(id);
+  }
+  const client = new AbortController();
+  const left = health.settled('a', client.signal);
+  const all = health.allSettled();
+  let isOver = false;
+  void all?.then(() => {
+    isOver = true;
+  });
+  client.abort();
+  await left;
+  assert.equal(health.areAwaited(), true);
+  health.probing('a');
+  health.probed('a', 'ready');
+  await Promise.resolve();
+  assert.equal(isOver, false);
+  health.probing('b');
+  health.probed('b', 'not-ready');
+  await all;
+  assert.deepEqual([health.areAwaited(), health.allSettled()], [false, undefined]);
+  await health.until(() => false, client.signal);
+});
+
+test('a view stays the same object until something has changed that a decision depends on', () => {
+  const { health } = followed('a', 'b');
+  const table = buildRoutingTable(snapshotOf({ a: ['v1/pods'], b: ['v1/pods'] }));
+  for (const id of ['a', 'b']) {
+    health.probing(id);
+    health.probed(id, 'ready');
+  }
+  const view = health.view(table);
+  assert.equal(view.known, table);
+  health.notResponded('a');
+  health.probed('b', 'ready');
+  assert.equal(health.view(table), view, 'a suspect server is asked as before');
+  health.connectionLost('a');
+  health.probing('a');
+  health.probed('a', 'not-ready');
+  const lost = health.view(table);
+  assert.deepEqual([lost.snapshot, lost.known?.server('a')?.missing], [table, 'restarting']);
+  assert.equal(health.view(table), lost);
+  health.probing('a');
+  health.probed('a', 'ready');
+  assert.equal(health.view(table).known, table);
 });

@@ -1,10 +1,11 @@
-import type { MissingKnowledge } from '../snapshot/routing-table/routing-table.ts';
+import type { MissingKnowledge, RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { endsAt, newRecord, next } from './server-record.ts';
 import {
   isAwaited,
   isDown,
   isOutdated,
   isUp,
+  isVerified,
   type MayBeAsked,
   mayBeAsked,
   missingKnowledge,
@@ -20,6 +21,7 @@ import {
   type ServerState,
   type StateReason,
 } from './server-states.ts';
+import { plainView, type ServersView, viewOf } from './servers-view.ts';
 
 export interface ServerBookOptions extends HealthThresholds {
   readonly monotonic?: () => number;
@@ -71,7 +73,7 @@ export interface HealthObserver {
 
 interface Waiter {
   readonly isOver: () => boolean;
-  readonly resolve: () => void;
+  readonly end: () => void;
 }
 
 /** The records of all API servers: the only place in which they are exchanged for newer ones. */
@@ -82,8 +84,13 @@ export class ServerBook {
   /** When the first state ends by itself. */
   #endsAt = Number.POSITIVE_INFINITY;
   #outdated = 0;
-  /** As `notKnown` gave it last; `undefined`: it is to be worked out. */
-  #notKnown: ReadonlyMap<string, MissingKnowledge> | undefined = new Map();
+  /** As `notKnown` gave it last. */
+  #notKnown: ReadonlyMap<string, MissingKnowledge> = new Map();
+  /** A state has changed since, or a verification. */
+  #isChanged = false;
+  #isVerificationChanged = false;
+  #view = plainView(undefined);
+  #viewedBy = this.#notKnown;
   #lookedAt: { readonly now: number; readonly date: number } | undefined;
   readonly #options: ServerBookOptions;
   readonly #monotonic: () => number;
@@ -224,38 +231,77 @@ export class ServerBook {
     return this.is(id, isDown);
   }
 
-  /**
-   * The servers that are not known, with what is missing of each. The same map as long as it says the same, and none of
-   * them is verified anew.
-   */
+  /** @returns the servers that are not known, with their states; the same map as long as it says the same */
   notKnown(): ReadonlyMap<string, MissingKnowledge> {
     this.#endStates();
-    this.#notKnown ??= new Map(
-      [...this.#records].flatMap(([id, record]) => {
+    if (this.#isChanged) {
+      this.#isChanged = false;
+      const found = new Map<string, MissingKnowledge>();
+      for (const [id, record] of this.#records) {
         const missing = missingKnowledge(record);
-        return missing === undefined ? [] : [[id, missing]];
-      }),
-    );
+        if (missing !== undefined) found.set(id, missing);
+      }
+      const before = this.#notKnown;
+      const isSame = before.size === found.size && [...found].every(([id, each]) => before.get(id) === each);
+      if (!isSame || this.#isVerificationChanged) this.#notKnown = found;
+      this.#isVerificationChanged = false;
+    }
     return this.#notKnown;
   }
 
-  /**
-   * Once it is known what is missing of a server that was lost, or may have been replaced, if anything: one probe later.
-   * `undefined` where it is.
-   */
-  settled(id: string): Promise<void> | undefined {
-    const isOver = (): boolean => {
-      const record = this.#records.get(id);
-      return record === undefined || !isAwaited(record);
-    };
-    if (isOver()) return undefined;
-    return new Promise((resolve) => this.#waiters.add({ isOver, resolve }));
+  /** @returns the same view as long as nothing has changed that a decision depends on: nothing is made on the request path */
+  view(snapshot: RoutingTable | undefined): ServersView {
+    const notKnown = this.notKnown();
+    if (this.#view.snapshot !== snapshot || this.#viewedBy !== notKnown) {
+      this.#view = viewOf(snapshot, notKnown, (id) => this.is(id, isVerified));
+      this.#viewedBy = notKnown;
+    }
+    return this.#view;
   }
 
-  /** `settled` of all servers: once it is known of each that was lost whether it is still there. */
-  allSettled(): Promise<unknown> | undefined {
-    const waiting = [...this.#records.keys()].flatMap((id) => this.settled(id) ?? []);
-    return waiting.length === 0 ? undefined : Promise.all(waiting);
+  /**
+   * Waits for a change of the records.
+   * @param isOver asked now, and after each change
+   * @param signal ends the waiting as well: nobody waits for a client that has left
+   */
+  until(isOver: () => boolean, signal?: AbortSignal): Promise<void> {
+    if (isOver() || signal?.aborted === true) return Promise.resolve();
+    return new Promise((resolve) => {
+      const waiter: Waiter = {
+        isOver,
+        end: () => {
+          this.#waiters.delete(waiter);
+          signal?.removeEventListener('abort', waiter.end);
+          resolve();
+        },
+      };
+      this.#waiters.add(waiter);
+      signal?.addEventListener('abort', waiter.end);
+    });
+  }
+
+  /**
+   * Once it is known whether a server that was lost, or may have been replaced, is still the same: one probe later.
+   * @returns left out where there is nothing to wait for
+   */
+  settled(id: string, signal?: AbortSignal): Promise<void> | undefined {
+    const record = this.#records.get(id);
+    if (record === undefined || !isAwaited(record)) return undefined;
+    return this.until(() => {
+      const now = this.#records.get(id);
+      return now === undefined || !isAwaited(now);
+    }, signal);
+  }
+
+  /** `settled` of the servers that are awaited now. */
+  allSettled(signal?: AbortSignal): Promise<unknown> | undefined {
+    if (!this.areAwaited()) return undefined;
+    return Promise.all([...this.#records.keys()].map((id) => this.settled(id, signal)));
+  }
+
+  areAwaited(): boolean {
+    for (const record of this.#records.values()) if (isAwaited(record)) return true;
+    return false;
   }
 
   isProbed(id: string): boolean {
@@ -303,15 +349,12 @@ export class ServerBook {
     if (after === undefined) this.#records.delete(id);
     else this.#records.set(id, after);
     if (before?.state === after?.state && before?.isVerified === after?.isVerified) return;
-    this.#notKnown = undefined;
+    this.#isChanged = true;
+    if (before?.isVerified !== after?.isVerified) this.#isVerificationChanged = true;
     const records = [...this.#records.values()];
     this.#endsAt = Math.min(...records.map(endsAt));
     this.#outdated = records.filter(isOutdated).length;
-    for (const waiter of this.#waiters) {
-      if (!waiter.isOver()) continue;
-      this.#waiters.delete(waiter);
-      waiter.resolve();
-    }
+    for (const waiter of [...this.#waiters]) if (waiter.isOver()) waiter.end();
     if (before === undefined || after === undefined) return;
     const now = this.#monotonic();
     const [wasUp, wasDown] = [isUp(before, now, this.#options), isDown(before, now, this.#options)];

@@ -126,7 +126,7 @@ describe('a server whose connection was refused or broke', () => {
   test('is not back when it refuses /readyz that it has shown before, for its RBAC rules are not read yet', () => {
     for (const doubted of [away, happens(ready, { kind: 'no response' }, 15)]) {
       const refusing = probed(doubted, 'alive', 20);
-      assert.equal(missing(refusing, 21), 'readiness');
+      assert.equal(missing(refusing, 21), 'restarting');
       assert.equal(kindOf(probed(refusing, 'ready', 30)), 'ready');
     }
     // Where it never let the router read that path, a refusal says nothing.
@@ -140,8 +140,8 @@ describe('a server whose connection was refused or broke', () => {
     const first = probed(newRecord('a', 0), 'refusing', 10);
     const asked = happens(newRecord('a', 0), { kind: 'asked' }, 1);
     for (const record of [first, probed(lost(asked, 5), 'refusing', 10)]) {
-      assert.equal(missing(record, 11), 'down');
-      assert.equal(missing(probed(record, 'refusing', 30), 31), 'down');
+      assert.equal(missing(record, 11), 'unready');
+      assert.equal(missing(probed(record, 'refusing', 30), 31), 'unready');
       const ready = probed(probed(record, 'ready', 40), 'ready', 41);
       assert.deepEqual([kindOf(ready), missing(ready, 42)], ['ready', undefined]);
       // Somebody has taken the right to read both paths away from everybody: that is no reason not to use it.
@@ -153,13 +153,13 @@ describe('a server whose connection was refused or broke', () => {
   test('is unverified when it says something else of itself than the snapshot: until the snapshot says that', () => {
     for (const before of [away, probed(away, 'not-ready', 20)]) {
       const changed = probed(before, 'changed', 30);
-      assert.deepEqual([kindOf(changed), missing(changed, 31)], ['unverified', 'served-set']);
+      assert.deepEqual([kindOf(changed), missing(changed, 31)], ['unverified', 'unverified']);
       assert.equal(kindOf(probed(changed, 'ready', 40)), 'ready');
       assert.equal(kindOf(happens(changed, { kind: 'read' }, 40)), 'ready');
-      assert.equal(missing(lost(changed, 50), 51), 'readiness', 'it has ended again');
-      assert.equal(missing(probed(changed, 'not-ready', 40), 41), 'readiness');
+      assert.equal(missing(lost(changed, 50), 51), 'restarting', 'it has ended again');
+      assert.equal(missing(probed(changed, 'not-ready', 40), 41), 'restarting');
       // Nobody is left out for good: the sync job may be down.
-      assert.equal(missing(changed, 60_029), 'served-set');
+      assert.equal(missing(changed, 60_029), 'unverified');
       const used = at(probed(changed, 'changed', 50_000), 60_030);
       assert.deepEqual([missing(used, 60_030), mayBeAsked(used)], [undefined, 'last']);
       assert.equal(mayBeAsked(probed(used, 'changed', 60_031)), 'last', 'the same word is no news');
@@ -169,23 +169,23 @@ describe('a server whose connection was refused or broke', () => {
 
   test('is asked what it serves however long it was away, and by the first probe of all', () => {
     assert.equal(newRecord('a', 0).isVerified, false);
-    assert.equal(missing(after(['changed']), 20), 'served-set');
+    assert.equal(missing(after(['changed']), 20), 'unverified');
     assert.equal(ready.isVerified, true);
     // Its machine was off: nothing was refused meanwhile.
     const longAway = probed(at(lost(away, 100_000), 400_000), 'unreachable', 400_000);
     assert.equal(longAway.isVerified, false);
-    assert.equal(missing(probed(longAway, 'changed', 401_000), 401_001), 'served-set');
+    assert.equal(missing(probed(longAway, 'changed', 401_000), 401_001), 'unverified');
   });
 
   test('is unverified too when the snapshot says that another process runs it', () => {
     const changed = happens(ready, { kind: 'lease changed' }, 10);
-    assert.equal(missing(changed, 11), 'served-set');
+    assert.equal(missing(changed, 11), 'unverified');
     const early = happens(changed, { kind: 'answered', askedAt: 9, outcome: 'ready' }, 20);
-    assert.equal(missing(early, 21), 'served-set');
+    assert.equal(missing(early, 21), 'unverified');
     assert.equal(kindOf(probed(changed, 'ready', 20)), 'ready');
     // This router may never ask it (401): what it serves now is the snapshot's to say.
     const unasked = probed(happens(after(['alive', 'alive']), { kind: 'lease changed' }, 10), 'alive', 20);
-    assert.equal(missing(unasked, 21), 'served-set');
+    assert.equal(missing(unasked, 21), 'unverified');
     assert.equal(kindOf(happens(unasked, { kind: 'read' }, 22)), 'ready');
     assert.equal(probed(newRecord('a', 0), 'alive', 20).isVerified, false);
     const longAway = lost(at(probed(away, 'not-ready', 20), 60_011), 70_000);
@@ -195,8 +195,8 @@ describe('a server whose connection was refused or broke', () => {
       'silent for a minute',
     );
     const starting = probed(happens(longAway, { kind: 'lease changed' }, 71_000), 'not-ready', 72_000);
-    assert.equal(missing(starting, 72_001), 'readiness', 'that process was not away for long');
-    assert.equal(missing(lost(starting, 130_500), 131_001), 'down');
+    assert.equal(missing(starting, 72_001), 'restarting', 'that process was not away for long');
+    assert.equal(missing(lost(starting, 130_500), 131_001), 'unready');
   });
 
   test('may be known to other routers some seconds after it was heard for the last time that it is not ready', () => {
@@ -230,12 +230,12 @@ describe('a server whose connection was refused or broke', () => {
   test('is unready or unreachable once it has been away for a minute: it serves nothing, until a minute after its last loss', () => {
     assert.equal(missing(away, 20), undefined);
     const starting = probed(away, 'not-ready', 20);
-    assert.equal(missing(starting, 60_009), 'readiness');
+    assert.equal(missing(starting, 60_009), 'restarting');
     // Its /readyz has another reason to fail, and must not keep everybody out for ever.
     assert.deepEqual([missing(starting, 60_010), kindOf(at(starting, 60_010))], [undefined, 'unready']);
     const refused = lost(probed(away, 'unreachable', 20), 30_000, true);
-    assert.deepEqual([missing(refused, 60_010), kindOf(at(refused, 60_010))], ['down', 'unreachable']);
-    assert.equal(missing(lost(at(refused, 60_010), 80_000, true), 139_999), 'down');
+    assert.deepEqual([missing(refused, 60_010), kindOf(at(refused, 60_010))], ['unreachable', 'unreachable']);
+    assert.equal(missing(lost(at(refused, 60_010), 80_000, true), 139_999), 'unreachable');
     assert.equal(missing(refused, 90_000), undefined);
   });
 
@@ -245,7 +245,7 @@ describe('a server whose connection was refused or broke', () => {
       [kindOf(suspected), isAwaited(suspected), mayBeAsked(suspected)],
       ['suspect', false, 'first'],
     );
-    assert.equal(missing(probed(suspected, 'not-ready', 20), 20), 'readiness');
+    assert.equal(missing(probed(suspected, 'not-ready', 20), 20), 'restarting');
     assert.equal(kindOf(probed(suspected, 'ready', 20)), 'ready');
     assert.equal(kindOf(probed(ready, 'not-ready', 20)), 'suspect', 'nothing has broken off');
     assert.equal(kindOf(probed(probed(suspected, 'ready', 20), 'not-ready', 30)), 'suspect');

@@ -3,9 +3,11 @@ import { countsAfter } from '../snapshot/routing-table/version-instants.ts';
 import {
   type HealthThresholds,
   type Instant,
+  isDownState,
   lossOf,
   presentOf,
   type ServerRecord,
+  type ServerState,
   startDuration,
   startOf,
 } from './server-states.ts';
@@ -43,8 +45,11 @@ export function mayBeAsked(record: ServerRecord): MayBeAsked {
 export function missingKnowledge(record: ServerRecord): MissingKnowledge | undefined {
   if (mayBeAsked(record) !== 'not') return undefined;
   const { kind } = presentOf(record.state);
-  if (kind === 'unverified') return 'served-set';
-  return kind === 'restarting' ? 'readiness' : 'down';
+  return isMissing(kind) ? kind : undefined;
+}
+
+function isMissing(kind: ServerState['kind']): kind is MissingKnowledge {
+  return isDownState(kind);
 }
 
 /** True if nothing is to be sent to the server before a probe has said whether it is still the same process. */

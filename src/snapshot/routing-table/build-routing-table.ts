@@ -2,12 +2,13 @@ import { groupVersionString, storageVersionName } from '../../apimachinery/group
 import { countedVersionOf, shortVersionNames } from '../../apimachinery/server-version.ts';
 import { parseRfc3339 } from '../../runtime/time.ts';
 import type { Snapshot, SnapshotServer } from '../format/schema.ts';
-import type {
-  MissingKnowledge,
-  ResourceRoute,
-  RoutingServer,
-  RoutingTable,
-  ServedBy,
+import {
+  type MissingKnowledge,
+  mayComeBack,
+  type ResourceRoute,
+  type RoutingServer,
+  type RoutingTable,
+  type ServedBy,
 } from './routing-table.ts';
 import {
   type ComparedServers,
@@ -78,7 +79,7 @@ export function buildRoutingTable(
     servers,
     reachable: everyServer.reachable,
     everyServer,
-    isEveryServerKnown: servers.every(({ missing }) => missing === undefined || missing === 'down'),
+    isEveryServerKnown: servers.every(({ missing }) => !mayComeBack(missing)),
     comparison: compareVersions(usedSets, named),
     changes,
     server: (id) => serversById.get(id),
@@ -106,7 +107,7 @@ function timeOf(createdAt: string): number {
 /** Servers of which the snapshot itself says that another process runs them than the one that was read. */
 export function notReadIn({ servers }: Snapshot): ReadonlyMap<string, MissingKnowledge> {
   const unread = servers.filter((server) => server.unread === true);
-  return new Map(unread.map(({ id }) => [id, 'served-set']));
+  return new Map(unread.map(({ id }) => [id, 'unverified']));
 }
 
 function routingServer(

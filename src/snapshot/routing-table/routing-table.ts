@@ -2,12 +2,17 @@ import type { AddressSource, Snapshot, SnapshotApiService } from '../format/sche
 import type { TimedChange } from './version-instants.ts';
 
 /**
- * What is missing of a server before what it serves is known: read since it last came up. It gets no requests meanwhile.
+ * The state of a server that gets no requests before it is known what it serves (`ServerState`).
  *
- * `readiness`: it has ended, or does not say that it is ready. `served-set`: it is ready, and another process runs it, or
- * may, than the one whose resources the snapshot has. `down`: it has been away for long, and serves nothing.
+ * `restarting`: it has ended, or does not say that it is ready. `unverified`: it is ready, and another process runs it, or may,
+ * than the process whose resources the snapshot has. `unready`, `unreachable`: it has been away for long, and serves nothing.
  */
-export type MissingKnowledge = 'readiness' | 'served-set' | 'down';
+export type MissingKnowledge = 'restarting' | 'unverified' | 'unready' | 'unreachable';
+
+/** @returns true if a server may serve in a moment what nobody is known to serve */
+export function mayComeBack(missing: MissingKnowledge | undefined): boolean {
+  return missing === 'restarting' || missing === 'unverified';
+}
 
 export interface RoutingServer {
   readonly id: string;
