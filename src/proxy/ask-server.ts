@@ -75,6 +75,8 @@ export class ServerAsking {
         return { ...chosen, request };
       }
       await known;
+      // The client has left: nothing is sent for it.
+      if (request.inbound.signal.aborted) return notReady(request);
       // A server that is back may be another one.
       request = await settled(decidedAnew(request, decider), decider, settings);
     }
