@@ -118,8 +118,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'the embedded sync job does not say when its kubeconfig expires',
     file: 'src/sync/node/embedded-sync.ts',
-    from: 'expiring: async () => (reading === undefined ? [] : expiringCredentials(reading.kubernetes, readFile))',
-    to: 'expiring: async () => []',
+    from: 'return expiringCredentials(this.#reading.kubernetes, this.#parts.edge.readFile);',
+    to: 'return [];',
     tests: ['test/embedded-sync.test.ts'],
   },
   ...accountMutants,

@@ -151,7 +151,11 @@ export class ServerAsking {
     }
     const sentTo = this.settings.load.begin(destination.id, loadKindOf(requestInfo));
     inbound.record?.attemptBegun(destination);
-    const hints = { othersLeft, othersMayServe: this.#othersMayServe(request) };
+    const hints = {
+      othersLeft,
+      othersMayServe: this.#othersMayServe(request),
+      stillHolds: () => this.#stillHolds(request, destination),
+    };
     let result: SendResult;
     try {
       const built = buildOutboundRequest(request, destination, this.#outbound, hints);
@@ -167,6 +171,19 @@ export class ServerAsking {
     if (whenWhole === undefined) sentTo.end();
     else whenWhole.call(inbound, () => sentTo.end());
     return result;
+  }
+
+  /**
+   * The fence of `first`, once more: a connection may come after seconds (a lost SYN is sent again after 1, 3 and 7 s, RFC 6298
+   * section 2), and other routers may write to another version by then.
+   */
+  #stillHolds(request: AdmittedRequest, destination: Destination): boolean {
+    const { decider, settings } = this;
+    const { requestInfo, decision } = request;
+    if (!requestInfo.isResourceRequest) return true;
+    if (settings.health?.whyNot(destination.id) !== undefined) return false;
+    if (decider.isUnconfirmed({ ...request, view: decider.view() })) return false;
+    return !decider.isMisplaced(requestInfo, decision, destination);
   }
 
   #responded({ id }: Destination, result: SendResult): void {
@@ -200,7 +217,8 @@ export class ServerAsking {
     record?.attemptEnded(code);
     // Not evidence against the destination: if it counted, any client could make the router avoid a server.
     const isClients = code === 'ClientGone' || code === 'RequestHeaderFieldsTooLarge';
-    if (!isClients) {
+    const saysNothing = isClients || code === 'DecisionOutdated';
+    if (!saysNothing) {
       // One slow request says nothing of a server: only what never reached it does. Who is probed has better to say.
       const wasNotReached = !mayHaveBeenProcessed || code === 'ConnectFailed';
       if (wasNotReached && health?.isProbed(destination.id) !== true) load.notReached(destination.id);

@@ -373,3 +373,28 @@ test('a policy that is stored before servers that know it get writes is answered
   assert.doesNotMatch((await warningOf('majority', '/api/v1/namespaces/default/pods')) ?? '', /^299/);
   assert.doesNotMatch((await warningOf('majority', policies, 422)) ?? '', /^299/);
 });
+
+test('a write waits for its connection no longer than it would go there: not once another version is preferred, nor while its server is lost', async () => {
+  const servers = { local: server('1.35'), b: server('1.35'), c: server('1.35') };
+  const health = new ServerBook({ rise: 1, fall: 1 });
+  for (const id of Object.keys(servers)) {
+    health.follow(id);
+    health.probing(id);
+    health.probed(id, 'ready');
+  }
+  const transport = recordingTransport();
+  let table = buildRoutingTable(snapshotOf(servers));
+  const { app } = await testApp({ routingTable: { current: () => table }, transport, health });
+  await app.request(`https://router${autoscalers}`, { method: 'PUT' });
+  const [sent] = transport.sent;
+  assert.equal(sent?.destination.id, 'local');
+  assert.equal(sent.stillHolds?.(), true);
+  table = buildRoutingTable(snapshotOf({ ...servers, b: server('1.36'), c: server('1.36') }));
+  assert.equal(sent.stillHolds?.(), false, 'it would go to 1.36');
+  table = buildRoutingTable(snapshotOf(servers));
+  assert.equal(sent.stillHolds?.(), true);
+  health.connectionLost('local', true);
+  health.probing('local');
+  health.probed('local', 'unreachable');
+  assert.equal(sent.stillHolds?.(), false, 'another process may take its address');
+});

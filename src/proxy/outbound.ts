@@ -22,7 +22,7 @@ export interface OutboundOptions {
 /** What is to leave; a question of the router itself was decided by no view. */
 type LeavingRequest = Omit<AdmittedRequest, 'view'>;
 
-export type OutboundHints = Pick<OutboundRequest, 'othersLeft' | 'othersMayServe'>;
+export type OutboundHints = Pick<OutboundRequest, 'othersLeft' | 'othersMayServe' | 'stillHolds'>;
 
 /**
  * The one place where a request is made ready to leave, for local, peer, second try and upgrade alike. Order matters (RFC 9110
@@ -54,7 +54,7 @@ function ready(
   request: LeavingRequest,
   destination: Destination,
   { identityHeaderNames, pseudonym, isMisplaced }: OutboundOptions,
-  { othersLeft, othersMayServe }: OutboundHints,
+  { othersLeft, othersMayServe, stillHolds }: OutboundHints,
   assertion?: string,
 ): OutboundRequest {
   const { inbound, caller, requestInfo, decision } = request;
@@ -82,5 +82,6 @@ function ready(
         : undefined,
     othersLeft,
     othersMayServe,
+    stillHolds,
   };
 }

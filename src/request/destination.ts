@@ -41,7 +41,9 @@ export type TransportErrorCode =
   /** What came back is not valid HTTP, or exceeds the router's limits: 502 when no other server is tried. */
   | 'InvalidResponse'
   /** The request's head exceeds the destination's limit: the response is 431, never tried elsewhere. */
-  | 'RequestHeaderFieldsTooLarge';
+  | 'RequestHeaderFieldsTooLarge'
+  /** The request waited for a connection so long that it would be decided otherwise by now: nothing of it was sent. */
+  | 'DecisionOutdated';
 
 /** A destination that did not respond. The message may name addresses: for logs, never for clients. */
 export class TransportError extends CodedError<TransportErrorCode> {

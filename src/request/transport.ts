@@ -29,6 +29,12 @@ export interface OutboundRequest {
    * false, the router keeps waiting. Left out: none could.
    */
   readonly othersLeft?: (() => boolean) | undefined;
+  /**
+   * Whether the request would still be sent to this destination. A transport that opens connections asks it of a request that has
+   * waited for one, before the first byte: who answers there may be another process by then. False: the request fails as
+   * `DecisionOutdated`. Left out: nothing that it was decided by can change.
+   */
+  readonly stillHolds?: (() => boolean) | undefined;
   /** A 404 by which the destination says that it does not serve the path is to be told to the router, which asks another one. Default false. */
   readonly othersMayServe?: boolean | undefined;
 }

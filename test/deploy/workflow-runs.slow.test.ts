@@ -146,6 +146,7 @@ const notRun = {
   'test.yaml everything': '.ci/run is what runs this test; before it kubectl is downloaded',
   'test.yaml image': 'test:live:image is a test by itself',
   'mutate.yaml mutants': 'each mutant has tests run for minutes',
+  'mutate.yaml simulation': 'it simulates for an hour and more',
 };
 
 test('every job that runs commands is run by a test, or named with the reason why not', async (context) => {

@@ -41,6 +41,7 @@ export function describe(code: TransportErrorCode): string {
     case 'ClientGone':
     case 'InvalidResponse':
     case 'RequestHeaderFieldsTooLarge':
+    case 'DecisionOutdated':
       return code;
   }
 }

@@ -25,6 +25,8 @@ interface ExchangeOptions {
   /** Called at the deadline: on `false` the exchange keeps waiting, until the next one. Default: it fails. */
   readonly givesUp?: (() => boolean) | undefined;
   readonly body?: { readonly opened: boolean } | undefined;
+  /** As `OutboundRequest.stillHolds`. Default: it does. */
+  readonly stillHolds?: (() => boolean) | undefined;
   readonly onBrokenOff?: ((origin: string) => void) | undefined;
 }
 
@@ -40,6 +42,9 @@ interface Reading {
   readonly content: Uint8Array[];
 }
 
+/** Milliseconds from which on a request has waited for its connection: longer than a handshake takes. */
+const waited = 250;
+
 /** Of a response that was replaced by another one, and is read to its end. */
 const maximumDiscarded = 64 * 1024;
 const discardMilliseconds = 5_000;
@@ -52,6 +57,7 @@ export class Exchange implements RequestListener, ResponseWriter, Expiring {
   /** Resolves with the head of the response. @throws {TransportError} */
   readonly result: Promise<SendResult>;
   readonly #options: ExchangeOptions;
+  readonly #submittedAt = performance.now();
   readonly #sink: ResponseSink;
   /** Dropped with the head: it refers to the request, which an open watch must not keep in memory. */
   #onResponseHead: OnResponseHead | undefined;
@@ -93,6 +99,11 @@ export class Exchange implements RequestListener, ResponseWriter, Expiring {
   begun(source: ResponseSource): void {
     // Nothing is written then.
     if (this.isOver) throw cancelled();
+    const { origin, stillHolds } = this.#options;
+    if (performance.now() - this.#submittedAt > waited && stillHolds?.() === false) {
+      const message = `${origin}: connected when the request was to go elsewhere`;
+      throw new TransportError('DecisionOutdated', message, { mayHaveBeenProcessed: false });
+    }
     this.#source = source;
   }
 

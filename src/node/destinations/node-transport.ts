@@ -130,6 +130,7 @@ export class NodeTransport implements Transport {
       deadlines: givesUp === undefined ? usual : this.#silenceDeadlines,
       givesUp,
       body: source,
+      stillHolds: outbound.stillHolds,
       onBrokenOff: passesThrough === true ? undefined : this.#options.onBrokenOff,
     };
     const exchange = new Exchange(options, onResponseHead);

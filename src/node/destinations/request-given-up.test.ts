@@ -69,6 +69,26 @@ test('a request that is given up while it waits for a connection leaves its body
   assert.equal(await second.response.text(), 'body');
 });
 
+test('a request that would go elsewhere by the time its connection is there is not sent', async (context) => {
+  let now = 0;
+  context.mock.method(performance, 'now', () => now);
+  for (const [waits, isSent] of [
+    [0, true],
+    [10_000, false],
+  ] as const) {
+    const dialled = Promise.withResolvers<void>();
+    const pool = await poolTo(context, dialled.promise);
+    const sink = new WebResponseSink(new AbortController().signal);
+    const options = { origin: 'https://cp-a', sink, stillHolds: () => false };
+    const exchange = new Exchange(options, ({ headers }) => ({ kind: 'forward', headers }));
+    pool.submit({ method: 'GET', target: '/', headers: [], content: undefined }, exchange);
+    now += waits;
+    dialled.resolve();
+    if (isSent) assert.equal((await exchange.result).kind, 'response');
+    else await assert.rejects(exchange.result, { code: 'DecisionOutdated', mayHaveBeenProcessed: false });
+  }
+});
+
 test('a server that stays silent is looked at again and again, until another one can be asked', async (context) => {
   let now = 0;
   const deadlines = new Deadlines({ timeout: 1_000, clock: () => now });

@@ -141,7 +141,7 @@ const destinationCatalogue = {
   ),
   destinationErrors: counter(
     'mixed_version_proxy_destination_errors_total',
-    'Attempts at destinations that did not respond, by error: ConnectFailed, TLSFailed, ConnectionClosed, Timeout, ClientGone, InvalidResponse, RequestHeaderFieldsTooLarge, AssertionTooLarge, NotSendable, InternalError.',
+    'Attempts at destinations that did not respond, by error: ConnectFailed, TLSFailed, ConnectionClosed, Timeout, ClientGone, InvalidResponse, RequestHeaderFieldsTooLarge, DecisionOutdated, AssertionTooLarge, NotSendable, InternalError.',
     [...destinationLabels, 'error'],
   ),
   destinationInflight: gauge(

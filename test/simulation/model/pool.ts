@@ -197,7 +197,8 @@ class ModelledPool implements DestinationPool {
     const content = request.takeContent?.() ?? request.content;
     try {
       listener.begun(source);
-    } catch {
+    } catch (error) {
+      listener.fail(error instanceof Error ? error : new Error(String(error)), true);
       return;
     }
     const write = (body: string | undefined): void => {
