@@ -72,6 +72,9 @@ function endWhenWritten(socket: Duplex): void {
   else socket.end();
 }
 
+/** Listeners for one event that `pipeline` leaves on its destination with `end: false` (node:internal/streams/pipeline). */
+const pipelineListeners = 4;
+
 /**
  * Relays the response of a destination that did not switch (an error, or a watch that was requested with `Upgrade`), and
  * ends both connections. What the client sends meanwhile is discarded: the destination would read it as requests of the
@@ -100,6 +103,8 @@ async function relayDeclinedResponse(
     openStreams?.closed(opened);
     response.destroy();
   });
+  // Of `pipeline` and of those who count the connection; all leave with it. Beyond ten Node warns of a leak.
+  client.setMaxListeners(client.getMaxListeners() + pipelineListeners);
   // Read and discarded, so that the end of the connection is seen.
   client.resume();
   client.write(responseHead(response.statusCode ?? 0, response.statusMessage ?? '', headers));
