@@ -1,4 +1,4 @@
-/** What a program uses that serves or asks over HTTP/2 (README.md). */
+/** Exports for a program that serves or asks over HTTP/2 (README.md). */
 
 export { Http2Error } from './client/client-session.ts';
 export type { ClientRequest } from './client/client-stream.ts';

@@ -1,6 +1,6 @@
 /**
- * What a program uses as well that speaks HTTP/1.1 beside HTTP/2, so that both count memory in the same accounts, gather their
- * writes, show requests and responses by the same interfaces, and read header lines alike.
+ * Further exports for a program that speaks HTTP/1.1 beside HTTP/2, so that both count memory in the same accounts,
+ * gather their writes, show requests and responses by the same interfaces, and read header lines alike.
  */
 
 export type { ResponseSource } from './client/client-stream.ts';

@@ -1,4 +1,4 @@
-/** What a Node program needs in addition to the core: the server, the transport over mTLS, upgrades, HTTP/2, the file store. */
+/** Exports for Node in addition to the core: the server, the transport over mTLS, upgrades, HTTP/2, the file store. */
 
 export {
   type Http2Bindings,

@@ -21,7 +21,9 @@ const enhanceYourCalm = 0xb;
 const block = fieldBlock([':status', '200']);
 const type = frameType;
 
-/** What a server may not write while requests are open on streams 1 and 3, and the code that it is told. */
+/**
+ * Frames that a server may not write while requests are open on streams 1 and 3, and the code that the server is told.
+ */
 const issues: readonly (readonly [string, number, readonly Buffer[]])[] = [
   [
     'PUSH_PROMISE',

@@ -64,7 +64,7 @@ describe('a response without content', () => {
   }
 });
 
-/** What ends one stream only: what the server wrote on stream 1, and the code that it is told. */
+/** Faults that end one stream only: each by its name, with the frames that the server writes on stream 1. */
 const malformed: readonly (readonly [string, readonly Buffer[]])[] = [
   ['DATA in front of a head', [dataFrame(1, 'data')]],
   ['an end in front of a head', [dataFrame(1, '', endStream)]],
@@ -131,7 +131,7 @@ describe('attack: one malformed response ends its stream, and leaves the others 
       assert.equal(faulty.response.refused, false);
       assert.equal(await peer.resetCode(1), protocolError);
       assert.equal(await begun.response.whole(), 'begun');
-      // What comes for the stream later is passed over.
+      // Frames that come for the stream later are passed over.
       peer.write(dataFrame(1, 'late'), headFrame(1, ['x-late', 'a'], endStream), okFrames(5, 'later'));
       assert.equal(await later.response.whole(), 'later');
       assert.equal(peer.of(frameType.rstStream).length, 1);

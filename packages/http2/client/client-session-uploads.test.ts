@@ -10,7 +10,7 @@ const { none, endStream } = frameFlag;
 const initialWindow = 65_535;
 const mebibyte = 1024 * 1024;
 
-/** What has come of an upload. */
+/** The content of an upload that has come. */
 function uploaded(peer: RawHttp2Peer, stream: number): Buffer {
   return Buffer.concat(peer.of(frameType.data, stream).map(({ payload }) => payload));
 }
@@ -255,7 +255,7 @@ describe('an upload that does not end', () => {
     peer.write(okFrames(1, 'early'));
     assert.equal(await response.whole(), 'early');
     assert.equal(await peer.resetCode(1), 0x8);
-    // What fails or comes later finds nobody.
+    // Content that comes later finds nobody, nor does a failure.
     source.write('late');
     source.destroy(new Error('the client went away'));
     await peer.settled();

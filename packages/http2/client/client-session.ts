@@ -117,8 +117,8 @@ const onOurStreams = onAnyStream(ignore, {
 });
 
 /**
- * What each frame of a server does. No budget counts them: we dialled the server and verified its certificate, and what
- * it makes us write or buffer is bounded elsewhere (docs/reference/limits.md).
+ * The effect of each frame of a server. No budget counts these frames: we dialled the server and verified its
+ * certificate, and all that the server makes us write or buffer is bounded elsewhere (docs/reference/limits.md).
  */
 export const serverFrameRules: FrameRules = {
   DATA: onOurStreams,
@@ -277,7 +277,7 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
     return Math.min(accepted, maximumRequestHead);
   }
 
-  /** Whether a request may be sent; otherwise not before `onRoom`. */
+  /** True if a request may be sent; otherwise none may be sent before `onRoom`. */
   get hasRoom(): boolean {
     const theirs = this.serverSettings?.maxConcurrentStreams ?? 0;
     return this.isOpen && !this.isFull && this.streams < Math.min(theirs, this.#options.maximumStreams);

@@ -115,7 +115,7 @@ export interface ResponseSource {
   abort(reason: Error): void;
 }
 
-/** What it throws ends its own request, never the connection; `fail` must not throw. */
+/** An error that a listener throws ends the listener's own request, never the connection; `fail` must not throw. */
 export interface StreamListener {
   readonly held?: HeldBytes | undefined;
   /** The request is about to be written. Once for each try. @throws if it is not to be sent any more */
@@ -135,8 +135,8 @@ export interface ClientRequest {
   /** A whole short body, or a stream that is read as fast as the server takes it. */
   readonly content: Uint8Array | Readable | undefined;
   /**
-   * What is sent as `content`, asked when nothing keeps the request from being written any more: only then may the body of
-   * a request be taken that others may want to send again. Default: `content`.
+   * The content that is sent, asked for when nothing keeps the request from being written any more: only then may the
+   * body of a request be taken that others may want to send again. Default: `content`.
    */
   takeContent?(): Uint8Array | Readable | undefined;
   /**
@@ -227,7 +227,7 @@ export class ClientStream extends ReceivingStream implements ResponseSource {
   }
 
   abort(reason: Error): void {
-    // It is not written then, of which the listener is told.
+    // The request is not written then, of which the listener is told.
     if (this.state === 'idle') {
       this.#takeListener();
       this.change('reset');
@@ -241,7 +241,7 @@ export class ClientStream extends ReceivingStream implements ResponseSource {
       this.output.reset(this.id, code);
       this.change('reset', code);
     }
-    // Of a whole response, too, where queued content was dropped: the listener gets no `end`.
+    // A whole response fails, too, where queued content was dropped: the listener gets no `end`.
     listener?.fail(error, false);
   }
 

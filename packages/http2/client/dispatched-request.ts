@@ -5,7 +5,7 @@ import { type Dispatcher, errors } from 'undici';
 import type { HeaderLines } from '../fields/header-fields.ts';
 import type { ClientRequest, ResponseSource, StreamListener } from './client-stream.ts';
 
-/** Whose request it is: is told in order, by the same calls whatever connection it is sent on. */
+/** The owner of a request: is told in order, by the same calls whatever connection the request is sent on. */
 export interface RequestListener extends StreamListener {
   /** The server speaks HTTP/1.1 only: its dispatcher sends the request. */
   passOnTo(dispatcher: Dispatcher, request: ClientRequest): void;
@@ -21,7 +21,7 @@ class UnprocessedRequestError extends Error {
   }
 }
 
-/** Of a request that cannot be sent at all. */
+/** The controller of a request that cannot be sent at all. */
 export const notBegun: Dispatcher.DispatchController = {
   ...{ aborted: true, reason: null, paused: false, rawHeaders: null, rawTrailers: null },
   ...{ abort() {}, pause() {}, resume() {} },
@@ -104,7 +104,7 @@ export class DispatchedRequest implements ClientRequest, RequestListener, Dispat
   }
 
   fail(error: Error, isUnprocessed: boolean): void {
-    // What was never begun need not be told apart.
+    // A request that was never begun need not be told apart.
     const isRefused = isUnprocessed && this.#source !== undefined && !this.aborted;
     this.#handler.onResponseError?.(this, isRefused ? new UnprocessedRequestError(error) : error);
   }

@@ -88,8 +88,8 @@ const maximumKeptLine = 1_024;
 const noLines: readonly string[] = [];
 
 /**
- * What is kept of a request's lines once its response has begun: `User-Agent`, by which logs tell clients apart. A watch
- * must not keep the others in memory for as long as it lasts.
+ * Lines of a request that are kept once its response has begun: `User-Agent`, by which logs tell clients apart. A watch
+ * must not keep the other lines in memory for as long as the watch lasts.
  */
 export function linesForLogs(headers: HeaderLines): HeaderLines {
   for (let index = 0; index + 1 < headers.length; index += 2) {
@@ -101,15 +101,15 @@ export function linesForLogs(headers: HeaderLines): HeaderLines {
   return noLines;
 }
 
-/** Whether responses of this status have content (RFC 9110 sections 15.3.5, 15.3.6 and 15.4.5). */
+/** True if responses of this status have content (RFC 9110 sections 15.3.5, 15.3.6 and 15.4.5). */
 export function hasContent(status: number): boolean {
   return status !== 204 && status !== 205 && status !== 304;
 }
 
 /**
- * Whether a response of this status may have a Content-Length: not a 204 (RFC 9110 section 8.6), nor a 205. To an HTTP/2
- * client content that is shorter than its Content-Length is an error (RFC 9113 section 8.1.1). A 304 may have that of the
- * 200.
+ * True if a response of this status may have a Content-Length: not a 204 (RFC 9110 section 8.6), nor a 205. To an
+ * HTTP/2 client content that is shorter than its Content-Length is an error (RFC 9113 section 8.1.1). A 304 may have
+ * that of the 200.
  */
 export function mayHaveLength(status: number): boolean {
   return status !== 204 && status !== 205;

@@ -32,7 +32,9 @@ class Recorder implements FrameHandler {
   }
 }
 
-/** What is received of `stream` in pieces of these sizes, each overwritten as soon as it has been read. */
+/**
+ * Calls for a `stream` that arrives in pieces of these sizes. Each piece is overwritten as soon as it has been read.
+ */
 function received(stream: Buffer, sizes: readonly number[]): Recorder['calls'] {
   const recorder = new Recorder();
   const reader = new FrameReader(recorder);

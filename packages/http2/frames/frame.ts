@@ -37,7 +37,7 @@ export const errorCode = {
   enhanceYourCalm: 0xb,
 } as const;
 
-/** What a client sends first (RFC 9113 section 3.4). */
+/** The first bytes that a client sends (RFC 9113 section 3.4). */
 export const preface = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n';
 
 /** Bytes in front of each frame's payload (RFC 9113 section 4.1). */
@@ -271,7 +271,7 @@ export function dataKind(length: number, endStream: boolean): FrameKind {
 
 export type FrameRule =
   | { readonly action: 'take'; readonly counts: Budget | undefined }
-  /** It has no effect, but is read where later frames depend on it (HPACK). */
+  /** The frame has no effect, but is read where later frames depend on it (HPACK). */
   | { readonly action: 'ignore'; readonly counts: Budget | undefined }
   /** RST_STREAM is sent, and counted where it is written. */
   | { readonly action: 'stream error'; readonly code: number; readonly counts: 'resets' }

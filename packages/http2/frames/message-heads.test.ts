@@ -22,7 +22,7 @@ function assertMalformed(lines: readonly string[], isTrailers = false): void {
       assert.equal(error.scope, 'stream');
       assert.equal(error.errorCode, 0x1);
       assert.ok(error.isInvalidResponse);
-      // What a server wrote must not come into logs by way of a message.
+      // Text that a server wrote must not come into logs by way of a message.
       assert.ok(!error.message.includes('secret'));
       return true;
     },

@@ -55,7 +55,7 @@ function invalidCharacters(part: string): Error {
   });
 }
 
-/** What each line counts in addition to its bytes (RFC 9113 section 6.5.2). */
+/** Bytes that each line counts in addition to its own (RFC 9113 section 6.5.2). */
 const lineOverhead = 32;
 const pseudoHeaderBytes = 7 + 5 + 7 + 5 + 10 + 4 * lineOverhead;
 

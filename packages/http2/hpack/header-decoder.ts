@@ -74,7 +74,7 @@ function byteBefore(end: number, bytes: Uint8Array, place: number): number {
   return place < end ? (bytes[place] as number) : 0xff;
 }
 
-/** What a string of so many bytes can be long when decoded: its shortest codes have five bits. */
+/** The largest length of a string of so many bytes when decoded: the shortest codes have five bits. */
 export function maximumDecodedLength(encodedLength: number): number {
   return Math.ceil((encodedLength * 8) / 5);
 }
@@ -236,7 +236,7 @@ function unknownIndex(): never {
   throw new HpackError('an index is invalid');
 }
 
-/** What each entry counts in addition to its bytes (RFC 7541 section 4.1). */
+/** Bytes that each entry counts in addition to its own (RFC 7541 section 4.1). */
 const entryOverhead = 32;
 
 /** Evicted strings at which the array is compacted: as many as the largest table holds. */

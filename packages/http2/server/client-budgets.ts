@@ -15,7 +15,7 @@ import {
 import { LeakyBucket, type Tolerance } from '../frames/leaky-bucket.ts';
 
 /**
- * What one connection may do. Well-behaved clients stay far below; packages/http2/frames.md explains each figure.
+ * Tolerances for one connection. Well-behaved clients stay far below; packages/http2/frames.md explains each figure.
  */
 export const connectionTolerances: Readonly<Record<Budget, Tolerance>> = {
   // Burst: twice the number of streams, for a client that cancels all of them. Rate: that of nghttp2.
@@ -174,8 +174,8 @@ function data(counts?: Budget): FrameRules[FrameKind] {
 }
 
 /**
- * What each frame of a client does, and which budget counts it. packages/http2/frames.md shows this table;
- * `client-budgets.test.ts` tests every cell.
+ * The effect of each frame of a client, and the budget that counts the frame. packages/http2/frames.md shows this
+ * table; `client-budgets.test.ts` tests every cell.
  */
 export const clientFrameRules: FrameRules = {
   DATA: data(),
@@ -212,7 +212,7 @@ export const clientFrameRules: FrameRules = {
     // CVE-2023-44487: the work done for it was wasted.
     open: takeAndCount('resets'),
     'half-closed': takeAndCount('resets'),
-    // It crossed the end of our response, or our own RST_STREAM.
+    // The frame crossed the end of our response, or our own RST_STREAM.
     'closed by us': ignoreAndCount(idle),
     closed: ignoreAndCount(idle),
     'after our GOAWAY': ignoreAndCount(idle),

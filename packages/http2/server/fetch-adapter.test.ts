@@ -148,7 +148,7 @@ describe('bodies', () => {
     const stream = session.request({ ':path': '/' });
     await once(stream, 'response');
     await settled(session);
-    // Its window has 64 KiB; some more is on the way.
+    // The client's window has 64 KiB; some more is on the way.
     assert.ok(pulled < 20, `${pulled} pieces were read for a client that reads nothing`);
     const content = Buffer.concat(await stream.toArray());
     assert.equal(content.length, pieces * 16_384);

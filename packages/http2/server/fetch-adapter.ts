@@ -242,7 +242,10 @@ export function serveHttp2(options: Http2ServerOptions): Http2Server {
 
 const checksPerTimeout = 4;
 
-/** Whether an authority is a valid host of a URL. None has a character that would end one (`message-heads.ts`). */
+/**
+ * True if an authority is a valid host of a URL. No authority has a character that would end a host
+ * (`message-heads.ts`).
+ */
 const isHostOfUrl = memoizeByName((authority) => URL.canParse(`https://${authority}/`));
 
 function subjectOfAuthorized(socket: TLSSocket): string | undefined {

@@ -26,7 +26,7 @@ async function readLarge(context: TestContext, port: number): Promise<number> {
   session.setLocalWindowSize(4_000_000);
   const stream = session.request({ ':path': '/' });
   let received = 0;
-  // What is sent on a connection that the other side has closed draws a reset.
+  // Bytes that are sent on a connection that the other side has closed draw a reset.
   stream.on('data', (piece: Buffer) => {
     received += piece.length;
   });

@@ -43,7 +43,7 @@ const roomy = () => ({ memory: new MemoryBudget(2 ** 26) });
 
 const verified = { identityOf: () => 'alice' };
 
-/** What is left of an integer of HPACK behind a full prefix (RFC 7541 section 5.1). */
+/** The rest of an integer of HPACK behind a full prefix (RFC 7541 section 5.1). */
 function integerRest(left: number): readonly number[] {
   return left < 128 ? [left] : [(left % 128) + 128, ...integerRest(Math.floor(left / 128))];
 }
@@ -346,7 +346,7 @@ test('a response in front of the end of an upload: END_STREAM, then RST_STREAM w
   assert.deepEqual(await client.outcome(1), { status: 413, body: 'enough' });
   const types = client.frames.filter(({ stream }) => stream === 1).map(({ type }) => type);
   assert.deepEqual(types.slice(-2), [frameType.data, frameType.rstStream]);
-  // What was under way is no error.
+  // Content that was under way is no error.
   client.data(1, 'more', endStream);
   client.request(3, requestLines());
   assert.equal((await client.outcome(3)).status, 413);

@@ -83,9 +83,9 @@ export interface ServerSessionHost {
 const remembered = 256;
 
 /**
- * What is known of a client's streams that are not open (RFC 9113 section 5.1): the highest identifier, and the latest
- * streams that we closed before the client ended its message. Frames in transit still arrive on those, with as much
- * content as the stream's window allowed.
+ * Record of a client's streams that are not open (RFC 9113 section 5.1): the highest identifier, and the latest streams
+ * that we closed before the client ended its message. Frames in transit still arrive on those, with as much content as
+ * the stream's window allowed.
  */
 export class ClosedStreams {
   readonly #givenUp = new Map<number, number>();

@@ -92,7 +92,7 @@ export class RequestContent extends Readable {
     this.#grant(read);
   }
 
-  /** Its reader takes what is there: what was gathered, too. With 0 the stream asks for itself. */
+  /** The stream's reader takes what is there: what was gathered, too. With 0 the stream asks for itself. */
   override read(size?: number): unknown {
     if (size !== 0) this.#passOn();
     const piece: unknown = super.read(size);

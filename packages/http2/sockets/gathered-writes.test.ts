@@ -227,7 +227,7 @@ describe('gathered writes', () => {
       fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {
         const responses = [newWrites(), newWrites(), newWrites()];
         const expected: Buffer[][] = [[], [], []];
-        // What a connection reads into: overwritten after each piece.
+        // The buffer that a connection reads into: overwritten after each piece.
         const lent = Buffer.alloc(200_000);
         for (const { response, chunk } of steps) {
           const { client, writes } = responses[response] ?? assert.fail();

@@ -12,13 +12,13 @@ export type Relief = 'refused' | 'ended';
 const partOfRoom = 16;
 /** Beyond this part something is given up, so that there is room for new requests. */
 const heldAtMost = 7 / 8;
-/** Who holds less than this part of what is held does not stand out. */
+/** An owner who holds less than this part of all held bytes does not stand out. */
 const standsOutFrom = 8;
 /** Milliseconds without progress after which bytes count as stalled. */
 const stalledAfter = 1_000;
 const reason = 'too many bytes are held for others';
 
-/** Whose bytes an account counts. */
+/** The owner of an account's bytes. */
 export interface AccountOwner {
   /** The identity of a verified certificate, else the client's address or IPv6 network: connections of one owner are counted together. */
   readonly name: string;
@@ -218,7 +218,7 @@ export class Account implements HeldBytes {
   readonly #heads = new HoldingList();
   readonly #content = new HoldingList();
   readonly #still = new HoldingList();
-  /** Of requests whose response has not begun. */
+  /** Bytes of requests whose response has not begun. */
   #requests = 0;
   #isClosed = false;
 

@@ -11,7 +11,7 @@ interface TcpHandle {
 type OverSocket = TLSSocket & {
   /** The socket that carries an accepted connection. */
   readonly _parent?: Socket | null;
-  /** Of TLS that has dialled itself: there is no such socket. */
+  /** The handle of TLS that has dialled itself: there is no socket that carries such a connection. */
   readonly _handle?: { readonly _parent?: TcpHandle | null } | null;
 };
 

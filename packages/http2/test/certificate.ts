@@ -16,7 +16,7 @@ const certificate = await X509CertificateGenerator.createSelfSigned({
   ],
 });
 
-/** What every server of the package's tests shows, and every client trusts. */
+/** The certificate and key that every server of the package's tests shows, and every client trusts. */
 export const serving = {
   cert: certificate.toString('pem'),
   key: PemConverter.encode(await crypto.subtle.exportKey('pkcs8', keys.privateKey), 'PRIVATE KEY'),

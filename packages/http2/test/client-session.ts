@@ -9,9 +9,9 @@ import { trusting } from './certificate.ts';
 import { eventually } from './eventually.ts';
 import { type RawHttp2Peer, type RawHttp2ServerOptions, startRawHttp2Server } from './raw-http2-peer.ts';
 
-/** What becomes of one request. */
+/** The outcome of one request. */
 class RecordedResponse implements StreamListener {
-  /** Of each head. More than one would be a fault. */
+  /** The status of each head. More than one would be a fault. */
   readonly statuses: number[] = [];
   lines: readonly string[] = [];
   content = '';
@@ -67,7 +67,7 @@ export interface Asked {
 
 interface OpenSession {
   readonly session: ClientSession;
-  /** What the session told of itself, in order: `goaway`, `silence`, `closed`. */
+  /** Events that the session told of itself, in order: `goaway`, `silence`, `closed`. */
   readonly events: string[];
   /** How often the server has read what waited for it. */
   rooms(): number;

@@ -71,7 +71,7 @@ export interface WrittenLine {
   readonly value: string;
   /** As a whole by its index, where a table has it; else as a literal. */
   readonly form: 'indexed' | 'with indexing' | 'without indexing' | 'never indexed';
-  /** Whether a literal names an index where a table has its name. */
+  /** True if a literal names an index where a table has the literal's name. */
   readonly isNamedByIndex: boolean;
   readonly isHuffman: boolean;
 }

@@ -46,7 +46,7 @@ export function encodeHuffman(bytes: Uint8Array): Buffer {
   return bytesOfBits([...bytes].map((byte) => huffmanCodes[byte]).join(''));
 }
 
-/** Of a string that is valid. */
+/** The text of a string that is valid. */
 export function decodedHuffman(bytes: Uint8Array): string {
   let text = '';
   let code = '';

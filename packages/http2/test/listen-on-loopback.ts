@@ -39,7 +39,7 @@ export async function listenOnLoopback(server: Listening, port = 0): Promise<Loo
     openConnections: () => sockets.size,
     leave: () =>
       new Promise((resolve) => {
-        // Those of HTTP would close idle connections, too.
+        // The `close` of HTTP servers would close idle connections, too.
         Server.prototype.close.call(server);
         setImmediate(resolve);
       }),

@@ -14,7 +14,7 @@ export function requestLines(path = '/', method = 'GET', ...more: string[]): str
 }
 
 interface FrameClientOptions {
-  /** What the connection begins with, each in a TLS record of its own. Default: preface and empty SETTINGS. */
+  /** The first bytes of the connection, each in a TLS record of its own. Default: preface and empty SETTINGS. */
   readonly first?: readonly Buffer[];
   readonly server?: Omit<Http2ServerOptions, 'fetch'>;
 }

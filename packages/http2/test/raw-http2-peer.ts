@@ -36,7 +36,7 @@ export function okFrames(stream: number, content: string): Buffer {
 
 /** One connection to a server that reads frames, and writes whatever its test wants. */
 export class RawHttp2Peer extends RawHttp2 {
-  /** What the connection began with, once it is here. */
+  /** The text that the connection began with, once it is here. */
   preface: string | undefined;
   #begun = Buffer.alloc(0);
   readonly #onFrame: (peer: RawHttp2Peer, received: Frame) => void;
@@ -68,7 +68,7 @@ export interface RawHttp2Server {
 export interface RawHttp2ServerOptions {
   /** Called with each frame as it is received. Default: nothing is answered. */
   readonly onFrame?: (peer: RawHttp2Peer, received: Frame) => void;
-  /** What each connection begins with. Default: empty SETTINGS. */
+  /** The first bytes of each connection. Default: empty SETTINGS. */
   readonly first?: Buffer;
   /** Default: the certificate of the tests. */
   readonly tls?: TlsOptions;

@@ -79,7 +79,7 @@ export class RawHttp2 {
     socket.on('end', over).on('close', over).on('error', over);
   }
 
-  /** Whether the peer has said that it takes no more, or has hung up. */
+  /** True if the peer has said that it takes no more, or has hung up. */
   get isOver(): boolean {
     return this.ended || this.frames.some(({ type }) => type === frameType.goAway);
   }
@@ -146,7 +146,7 @@ export class RawHttp2 {
     return this.of(frameType.rstStream, stream)[0]?.payload.readUInt32BE(0);
   }
 
-  /** Whether END_STREAM came on it. */
+  /** True if END_STREAM came on the stream. */
   hasEnded(stream: number): boolean {
     return this.of(frameType.data, stream).some(({ flags }) => (flags & frameFlag.endStream) !== 0);
   }

@@ -51,7 +51,7 @@ export function parsePrivateKey({ pem, source }: PemText): KeyObject {
   }
 }
 
-/** Of a chain and its key. @throws {CertificatePemError} */
+/** The certificates of a chain that its key fits. @throws {CertificatePemError} */
 export function parsePair(certificate: PemText, key: PemText): readonly X509Certificate[] {
   const certificates = parseCertificates(certificate);
   requireKeyFits(certificates, parsePrivateKey(key), certificate.source, key.source);

@@ -12,7 +12,7 @@ import {
   wholeNumber,
 } from './setting-types.ts';
 
-// What the router and the sync job have in common: an entry each, so that it means the same to both.
+// Settings that the router and the sync job have in common: an entry each, so that it means the same to both.
 
 /** How the cluster is read. Flags of the sync job are useless in a call that reads no cluster. */
 export const clusterReading = (ofSyncJob: boolean) => {

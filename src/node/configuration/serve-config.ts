@@ -109,7 +109,7 @@ export interface ServeConfig {
     readonly path: string;
     readonly text: string;
   }[];
-  /** Of this program. */
+  /** The version of this program. */
   readonly version: string;
   readonly found: readonly FoundSetting[];
 }

@@ -42,7 +42,7 @@ const filledText = v.pipe(v.string(expected('text')), v.minLength(1, 'must not b
 const last = (occurrences: readonly string[]) => occurrences.at(-1);
 
 export const text = (placeholder: string) => textLike(placeholder, filledText);
-/** What a snapshot can hold. */
+/** A name that a snapshot can hold. */
 export const shortName = textLike('name', shortText);
 
 function textLike<Schema extends v.GenericSchema>(placeholder: string, schema: Schema) {

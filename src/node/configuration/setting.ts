@@ -1,18 +1,18 @@
 import type * as v from 'valibot';
 
-/** What the value of a setting may be. One schema for its flag and its key: a flag's text becomes what a file holds. */
+/** Values that a setting may have. One schema for its flag and its key: a flag's text becomes what a file holds. */
 export interface SettingType<Schema extends v.GenericSchema = v.GenericSchema> {
-  /** Of the value in a configuration file, as JSON has it. Its messages are predicates: `must be …`. */
+  /** The schema of the value in a configuration file, as JSON has it. Its messages are predicates: `must be …`. */
   readonly schema: Schema;
   /** Shown in help instead of the value. Empty: the flag alone means true. */
   readonly placeholder: string;
   /** The only values there are, where they can be counted. */
   readonly choices?: readonly string[];
-  /** Whether every occurrence of the flag counts. Default: the last one does, as in every Kubernetes command. */
+  /** True if every occurrence of the flag counts. Default: the last one does, as in every Kubernetes command. */
   readonly isList?: true;
-  /** Whether its texts are paths: those in a configuration file are relative to its folder. */
+  /** True if the setting's texts are paths: those in a configuration file are relative to its folder. */
   readonly isPath?: true;
-  /** What the occurrences of a flag come to in JSON. What cannot be read stays text, for the schema to refuse. */
+  /** The value of the flag's occurrences in JSON. Text that cannot be read stays text, for the schema to refuse. */
   readonly given: (occurrences: readonly string[]) => unknown;
 }
 
@@ -25,14 +25,14 @@ export interface About {
   readonly needs?: readonly FlagNeed[];
   /** Flags of a call that has no use for it: it is refused with them, and its key in a file does not count. */
   readonly uselessWith?: readonly string[];
-  /** What a call with it does, where others are useless with it; the end of a sentence. */
+  /** The effect of a call with the setting, where others are useless with it; the end of a sentence. */
   readonly call?: string;
   /** As `needs`: the feature gate UnknownVersionInteroperabilityProxy. */
   readonly needsFeatureGate?: true;
-  /** It is about the local server, which a gateway does not have. */
+  /** True if the setting is about the local server, which a gateway does not have. */
   readonly isOfLocalServer?: true;
   readonly authenticates?: true;
-  /** Its file is watched, and taken into use when it changes. */
+  /** True if the setting's file is watched, and taken into use when it changes. */
   readonly isCredential?: true;
   readonly isCommon?: true;
   readonly mayBeBlank?: true;
@@ -40,7 +40,7 @@ export interface About {
 
 interface FlagNeed {
   readonly oneOf: readonly string[];
-  /** What the other flag is for; the end of a sentence. */
+  /** The purpose of the other flag; the end of a sentence. */
   readonly because?: string;
 }
 

@@ -115,7 +115,7 @@ async function headersOf(kubeconfig: string): Promise<readonly string[]> {
   return (await (await loadClusterAccess({ kubeconfig })).credentials()).headers;
 }
 
-/** What is told of a user whose credentials cannot be used, wherever it is told. */
+/** The message about a user whose credentials cannot be used. No part of the error holds a secret. */
 async function refusalOf(kubeconfig: string): Promise<string> {
   try {
     await headersOf(kubeconfig);

@@ -81,7 +81,7 @@ export async function expiringCredentials(
   options: ClusterAccessOptions,
   readFile: ReadFile = readFromDisk,
 ): Promise<readonly ExpiringCertificate[]> {
-  // Of the flag, without dashes.
+  // The name of the flag, without dashes.
   const name = 'inCluster' in options ? 'in-cluster' : 'kubeconfig';
   const identity = identityOf(options, readFile);
   const { user, file } = identity;
@@ -231,7 +231,7 @@ function readKubeconfig(file: string, read: () => string) {
   }
 }
 
-/** Its files are read each time. */
+/** The files of the identity are read each time. */
 async function readCredentials(
   identity: KubeconfigIdentity,
   readFile: ReadFile,
@@ -272,7 +272,7 @@ function tokenInFile(identity: KubeconfigIdentity, readFile: ReadFile): string |
   return readText(tokenFile === undefined ? undefined : { file: tokenFile }, identity, readFile);
 }
 
-/** What OpenSSL says of such a text names neither the file nor the field. */
+/** The error names the file and the field of a text that cannot be used. OpenSSL's message names neither. */
 function checkPem(
   certificateAuthorities: string | undefined,
   clientCertificate: PemPair | undefined,
@@ -330,7 +330,7 @@ const text = v.pipe(
   v.transform((given): string | undefined => given || undefined),
 );
 const list = <Item extends v.GenericSchema>(item: Item) => v.nullish(v.array(item), []);
-/** What an entry of a list holds under its own key may be missing: all of it is optional then. */
+/** The content that an entry of a list holds under its own key. It may be missing: all of it is optional then. */
 const entry = <Entries extends v.ObjectEntries>(entries: Entries) =>
   v.pipe(v.nullish(v.unknown(), {}), v.object(entries));
 
@@ -342,7 +342,10 @@ const clusterFields = v.object({
   'insecure-skip-tls-verify': text,
   'proxy-url': text,
 });
-/** Who reads the API servers of a control plane has a client certificate, or the token of a service account. */
+/**
+ * Fields that are refused. A reader of a control plane's API servers has a client certificate, or the token of a
+ * service account.
+ */
 const unsupported = [
   'exec',
   'auth-provider',

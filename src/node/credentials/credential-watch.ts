@@ -11,11 +11,11 @@ import { withDeadline } from '../../runtime/time.ts';
 import { parseCertificates, subjectOf } from '../callers/pem-files.ts';
 
 export interface WatchedFile {
-  /** What it is for: the flag that names it, without dashes. */
+  /** The purpose of the file: the flag that names it, without dashes. */
   readonly name: string;
   readonly path: string;
   readonly text: string;
-  /** It may hold certificates inside its text: its state is shown, and it is not looked into. Default false. */
+  /** True if the file may hold certificates inside its text: its state is shown, its text not parsed. Default false. */
   readonly isDocument?: boolean;
 }
 
@@ -27,7 +27,7 @@ export interface FileGroup {
   /** For the logs: `the serving certificate and its key`. */
   readonly name: string;
   readonly files: readonly WatchedFile[];
-  /** What an error is told under. Default: that the old content stays in use. */
+  /** The heading of an error. Default: that the old content stays in use. */
   readonly complaint?: string;
   /** `apply` takes nothing into use, and says itself what there is to say. Default false. */
   readonly isOnlyChecked?: boolean;
@@ -172,7 +172,8 @@ export class CredentialWatch implements CredentialFiles {
     try {
       this.#further = await this.#options.further();
     } catch {
-      // What cannot be read is told by who reads the cluster with it; its expiry stays the last that was seen.
+      // Credentials that cannot be read are reported by the reader of the cluster. Their expiry stays the last that was
+      // seen.
     }
   }
 

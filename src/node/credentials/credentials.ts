@@ -27,12 +27,12 @@ interface Credentials {
   readonly clientCertificates: ClientCertificateReader;
   readonly localAuthorities: string;
   readonly snapshotKeys: PinnedKeySet;
-  /** Of edge routers. Without any no assertion is believed. */
+  /** Keys of edge routers. Without any no assertion is believed. */
   readonly assertionKeys: AssertionKeySet;
 }
 
 /**
- * What the files of a configuration come to.
+ * The credentials that the files of a configuration come to.
  * @throws {CertificatePemError} when a bundle of client authorities cannot be used.
  * @throws {TypeError} when the configuration has a CA bundle neither for peers nor for the local server.
  */
@@ -104,7 +104,7 @@ export function localDestination(
   };
 }
 
-/** What has to be told of other credentials; all others ask for those in use each time. */
+/** Users that have to be told of other credentials; all others ask for those in use each time. */
 interface CredentialUsers {
   readonly server: Pick<RouterServer, 'setSecureContext'>;
   readonly transport: Pick<NodeTransport, 'updateCredentials'>;
@@ -155,7 +155,7 @@ interface FileUsers extends CredentialUsers {
   readonly prepareSync?: ((config: ServeConfig) => Promise<() => void>) | undefined;
 }
 
-/** What the files hold is checked when one of them changes, and taken into use, whole or not at all. */
+/** The content of the files is checked when one of them changes, and taken into use, whole or not at all. */
 export function watchRouterFiles(
   started: ServeConfig,
   users: FileUsers,

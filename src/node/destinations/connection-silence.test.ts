@@ -54,12 +54,12 @@ describe('a connection that falls silent', () => {
       await setImmediate();
     }
     await broken;
-    // It gets no requests until its /readyz says that it is ready, as when a connection breaks.
+    // The destination gets no requests until its /readyz says that it is ready, as when a connection breaks.
     assert.deepEqual(lost, [relay.destination.origin]);
   });
 });
 
-/** What a watch brings, piece by piece; `undefined` at its end. */
+/** The content of a watch, piece by piece; `undefined` at its end. */
 function eventsOf(watching: Response): { next(): Promise<string | undefined> } {
   const reader = watching.body?.pipeThrough(new TextDecoderStream()).getReader();
   assert.ok(reader !== undefined);

@@ -20,7 +20,7 @@ import { Http1Response } from './http1-pool.ts';
 interface ExchangeOptions {
   readonly origin: string;
   readonly sink: ResponseSink;
-  /** Of the head of the response, counted from the last progress. Left out: it waits for ever. */
+  /** Deadlines of the head of the response, counted from the last progress. Left out: the exchange waits for ever. */
   readonly deadlines?: Deadlines | undefined;
   /** Called at the deadline: on `false` the exchange keeps waiting, until the next one. Default: it fails. */
   readonly givesUp?: (() => boolean) | undefined;
@@ -45,7 +45,7 @@ interface Reading {
 /** Milliseconds from which on a request has waited for its connection: longer than a handshake takes. */
 const waited = 250;
 
-/** Of a response that was replaced by another one, and is read to its end. */
+/** Bytes up to which a response that was replaced by another one is read to its end. */
 const maximumDiscarded = 64 * 1024;
 const discardMilliseconds = 5_000;
 

@@ -205,7 +205,7 @@ export interface Http1PoolOptions {
    * refused. Default: as many as there is memory for.
    */
   readonly http1Connections?: number;
-  /** Of all pools that count together. */
+  /** The connections in use of all pools that count together. */
   readonly http1InUse: Http1ConnectionCount;
 }
 
@@ -293,7 +293,7 @@ export class Http1Pool extends Pool {
     };
     if (this.#waiting.length === 0 && this.#mayDispatch && !this.#isFull)
       return super.dispatch(request, handler);
-    // What the router itself asks, such as whether the server is ready, waits behind no client.
+    // The router's own questions, such as whether the server is ready, wait behind no client.
     const isClients = 'held' in handler && handler.held !== undefined;
     const fail = (error: Error): void => new DispatchedRequest(options, handler).fail(error, true);
     const begin = (): void => {

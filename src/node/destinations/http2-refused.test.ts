@@ -96,7 +96,7 @@ async function startResponding(
 describe('a request that the destination did not process', () => {
   for (const [name, repeats, refuse] of [
     ['REFUSED_STREAM', 1, (stream: number) => reset(stream, refusedStream)],
-    // Whoever ends connections in good order, `--goaway-chance` of kube-apiserver, does so again.
+    // A server that ends connections in good order, `--goaway-chance` of kube-apiserver, does so again.
     ['a GOAWAY that names an earlier one as the last', 6, () => goAway(0, 0)],
     // The request itself may be the reason, and each time other requests lose their connection.
     ['a GOAWAY with an error code that names an earlier one as the last', 1, () => goAway(0, 0xb)],

@@ -15,7 +15,9 @@ export interface HttpsServer {
   readonly serverName?: string | undefined;
   /** Default: the system's own. */
   readonly certificateAuthorities?: string | undefined;
-  /** Whether a certificate among the authorities is trusted that signs none itself: the server's own. Default: false. */
+  /**
+   * True if a certificate among the authorities is trusted that signs none itself: the server's own. Default: false.
+   */
   readonly allowPartialTrustChain?: boolean;
   readonly clientCertificate?: { readonly certificate: string; readonly key: string } | undefined;
   /** For addresses out of a snapshot. Default: every address may be dialled. */

@@ -101,7 +101,7 @@ export class NodeTransport implements Transport {
     this.#http2Limits = {
       windowGrowth: {
         maximum: defaultHttp2ServerLimits.maximumStreamWindow,
-        // What a server sends ahead has to be held if the client does not read.
+        // Content that a server sends ahead has to be held if the client does not read.
         hasRoomFor: (bytes) => memory.hasRoomFor(bytes, true),
       },
     };

@@ -59,7 +59,7 @@ test('a request that is given up while it waits for a connection leaves its body
   const first = exchangeOn(slow, body, client.signal);
   client.abort();
   await assert.rejects(first);
-  // What waits behind it is sent once the connection is there: the one that was given up has had its turn then.
+  // The request behind is sent once the connection is there: the one that was given up has had its turn then.
   const behind = slow.request({ origin: 'https://cp-a', path: '/', method: 'POST', body: 'behind' });
   dialled.resolve();
   assert.equal(await (await behind).body.text(), 'behind');

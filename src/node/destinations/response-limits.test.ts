@@ -64,7 +64,7 @@ describe('a response over HTTP/1.1', () => {
   ] as const) {
     test(`attack: with ${attack} it breaks off, and ends the connection`, async (context) => {
       const peer = await responding(context, response);
-      // It may break off before anybody has seen its head.
+      // The response may break off before anybody has seen its head.
       await assert.rejects(ask(context, peer).then((response) => response.text()));
       await eventually(() => peer.openConnections() === 0);
     });

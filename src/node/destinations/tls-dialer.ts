@@ -44,7 +44,7 @@ export function sharedLookup(resolve: ResolveName = lookup): ResolveName {
   };
 }
 
-/** Of the process, as its threads are. */
+/** One look-up for all of the process, as Node's threads for names are. */
 const resolveName = sharedLookup();
 
 export function refusedAddress(address: string, policy: AddressPolicy): string | undefined {
@@ -106,7 +106,10 @@ export function checkServerIdentity(name: string, certificate: PeerCertificate):
   return error;
 }
 
-/** What OpenSSL calls a chain that ends in no trusted CA depends on what the server sends of it (X509_verify_cert). */
+/**
+ * Codes of a chain that ends in no trusted CA. OpenSSL's choice among them depends on what the server sends of the
+ * chain (X509_verify_cert).
+ */
 const codes: ReadonlySet<string> = new Set([
   'CERT_SIGNATURE_FAILURE',
   'DEPTH_ZERO_SELF_SIGNED_CERT',
@@ -117,8 +120,8 @@ const codes: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * What to do about a connection that failed because the server's certificate is of none of the CAs that are trusted;
- * `undefined` where it failed for another reason. Pure.
+ * Advice on a connection that failed because the server's certificate is of none of the CAs that are trusted;
+ * `undefined` where the connection failed for another reason. Pure.
  * @param authoritiesFrom what names those CAs
  */
 export function untrustedCertificateAdvice(error: unknown, authoritiesFrom: string): string | undefined {
@@ -183,7 +186,7 @@ export class TlsDialer {
     this.#contexts = peerContexts(credentials);
   }
 
-  /** Those of new connections. */
+  /** Credentials of new connections. */
   get credentials(): TransportCredentials {
     return this.#credentials;
   }
@@ -306,7 +309,7 @@ function contextKey(withCertificate: boolean, authorities: string): string {
   return `${withCertificate} ${authorities}`;
 }
 
-/** Those of peers. One more at most is made later: that of a local server with a CA bundle of its own. */
+/** Contexts of peers. One more at most is made later: that of a local server with a CA bundle of its own. */
 function peerContexts(credentials: TransportCredentials): Map<string, SecureContext> {
   const { peerCertificateAuthorities: authorities } = credentials;
   return new Map(

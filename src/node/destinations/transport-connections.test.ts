@@ -202,7 +202,7 @@ for (const protocol of ['h2', 'http/1.1'] as const) {
 test('a connection that nobody came to use is closed with its destination', async (context) => {
   const shaken = Promise.withResolvers<void>();
   const peer = await startRawPeer(context, (socket) => {
-    // Who does not read does not notice the end of a connection.
+    // A peer that does not read does not notice the end of a connection.
     socket.resume();
     shaken.resolve();
   });
@@ -263,7 +263,7 @@ describe('a destination that speaks HTTP/1.1 only', () => {
   test('attack: requests that are given up at once open no connection each (CVE-2023-44487)', async (context) => {
     const peer = await startPeer(context, 'http/1.1', (_incoming, outgoing) => outgoing.end('body'));
     const transport = newTransport(context);
-    // Its protocol is known then.
+    // The destination's protocol is known then.
     await (await send(transport, peer.destination)).text();
     const givenUp = new AbortController();
     const all = Array.from({ length: 200 }, () =>

@@ -148,7 +148,7 @@ for (const [what, phrase] of [
     const router = await startRouter(context, { destination: peer.destination });
     const response = await askHttp1(router.port);
     assert.equal(response.status, 200);
-    // It is replaced by the standard one.
+    // The phrase is replaced by the standard one.
     assert.equal(response.statusMessage, 'OK');
     assert.equal(response.body.toString(), 'hello');
     assert.equal(await (await send(newTransport(context), peer.destination)).text(), 'hello');

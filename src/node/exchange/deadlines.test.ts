@@ -92,7 +92,7 @@ test('after a pause of the process only overdue requests are ended', (context) =
   const ended: string[] = [];
   deadlines.add({ expire: () => ended.push('before') });
   clock.now = 3_600_000;
-  // It comes before the timer has had its turn.
+  // This request comes before the timer has had its turn.
   deadlines.add({ expire: () => ended.push('after') });
   deadlines.check();
   assert.deepEqual(ended, ['before']);

@@ -31,7 +31,7 @@ export class ExchangeEnd {
   #last: EndListener | undefined;
   #isReached = false;
 
-  /** Whoever comes too late is told at once. */
+  /** A listener that comes too late is told at once. */
   add(listener: () => void): void {
     if (this.#isReached) {
       listener();

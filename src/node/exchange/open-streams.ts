@@ -7,7 +7,7 @@ import type { ResponseSink } from './response-sink.ts';
 export interface OpenStream {
   /** Ends it cleanly as soon as possible. Left out for one that has no clean end but its own. */
   endSoon?(): void;
-  /** Whether it would now be routed to another server. Default: no. */
+  /** True if the stream would now be routed to another server. Default: no. */
   readonly isMisplaced?: (() => boolean) | undefined;
   cut(): void;
 }

@@ -157,7 +157,7 @@ describe('a body that is kept', () => {
     await new Promise((resolve) => first.once('data', resolve));
     assert.equal(source.rewind(), true);
     const second = readAll(source);
-    // What the first one is told from now on concerns it alone.
+    // The first reader's end from now on concerns that reader alone.
     first.destroy();
     stream.end('second');
     assert.equal(String(await second), 'first second');

@@ -49,7 +49,7 @@ export class BodySource {
     return this.#isCutShort();
   }
 
-  /** Whether reading has begun: another attempt can only get the body after `rewind`. */
+  /** True if reading has begun: another attempt can only get the body after `rewind`. */
   get opened(): boolean {
     return this.#opened;
   }
@@ -112,7 +112,7 @@ export class BodySource {
     return this.#kept ?? [];
   }
 
-  /** Whether it is a short body that has not arrived yet: Go's clients write head and body separately. */
+  /** True if the body is short and has not arrived yet: Go's clients write head and body separately. */
   get isAwaited(): boolean {
     if (!this.#isShort || this.alreadyRead.length > 0) return false;
     return this.#stream.readableLength !== this.#announcedLength;

@@ -12,8 +12,8 @@ export const usableMemory = Math.min(process.constrainedMemory() || Number.POSIT
 export const memoryForOthers = new MemoryBudget(Math.min(usableMemory / partForOthers, maximumForOthers));
 
 /**
- * What a client can make one connection take besides the bytes that are held for it: Node's TLS keeps the buffers, of
- * 64 KiB each, that much content at once has filled, until the connection ends. Bytes.
+ * Bytes that a client can make one connection take besides the bytes that are held for it: Node's TLS keeps the
+ * buffers, of 64 KiB each, that much content at once has filled, until the connection ends.
  */
 const perConnection = 256 * 1024;
 

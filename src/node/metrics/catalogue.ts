@@ -25,7 +25,7 @@ const ownWorkBuckets = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.0
 /** kube-apiserver's labels of a request, without `component` and `dry_run`, which the router does not know. */
 const requestLabels = ['verb', 'group', 'version', 'resource', 'subresource', 'scope'] as const;
 
-/** Who sent a request: a client, or another router, which counts it as a client's. */
+/** The sender of a request: a client, or another router, which counts the request as a client's. */
 export type RequestSource = 'client' | 'router';
 
 /** All are there from the start: `increase` does not see a refusal that is the first of its kind otherwise. */

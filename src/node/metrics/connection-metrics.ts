@@ -81,9 +81,9 @@ export class DestinationSeriesIndex {
   }
 
   /**
-   * Of a connection: those of the destination that it leads to now. Connections are shared by all that is sent there and
-   * kept when a server gets another ID, so the one that it was opened for may be another. `undefined` where it leads to
-   * none, as when a router is asked for its status.
+   * Series of a connection: those of the destination that the connection leads to now. Connections are shared by all
+   * that is sent there and kept when a server gets another ID, so the one that a connection was opened for may be
+   * another. `undefined` where the connection leads to none, as when a router is asked for its status.
    */
   at(destination: Destination): DestinationSeries | undefined {
     // Known before there is any table.
@@ -124,7 +124,7 @@ const causes: readonly (readonly [codes: RegExp, cause: string])[] = [
     'protocol_mismatch',
   ],
   [/TIMEOUT|ETIMEDOUT/, 'timeout'],
-  // Of a client: as a load balancer does that checks the port.
+  // A client closed the connection: as a load balancer does that checks the port.
   [/ECONNRESET|EPIPE|ECONNABORTED|UNEXPECTED_EOF/, 'closed'],
 ];
 

@@ -49,7 +49,7 @@ const kinds: ReadonlyMap<unknown, string> = new Map([
   [constants.NODE_PERFORMANCE_GC_WEAKCB, 'weakcb'],
 ]);
 
-/** Of a garbage collection. */
+/** The kind of a garbage collection. */
 function kindOf(entry: object): string {
   const detail = 'detail' in entry ? entry.detail : undefined;
   const kind = typeof detail === 'object' && detail !== null && 'kind' in detail ? detail.kind : undefined;

@@ -134,7 +134,7 @@ class RequestSeriesIndex {
     for (const [key, series] of this.#byLabels) {
       const isGone = !isKnownResource(series.labels, table);
       series.renew(isGone);
-      // What still runs keeps it.
+      // Requests that still run keep their series.
       if (isGone) this.#byLabels.delete(key);
     }
   }

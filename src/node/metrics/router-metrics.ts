@@ -23,7 +23,7 @@ import { expose } from './metric-family.ts';
 import { observeProcess, processMetrics } from './process-metrics.ts';
 import { RequestMetrics } from './request-metrics.ts';
 
-/** What a router counts. How things stand just now is asked of their owners at each scrape. */
+/** Counts of a router. The state of things just now is asked of their owners at each scrape. */
 export class RouterMetrics implements HealthObserver {
   readonly requests: RequestObserver;
   readonly #registry: MetricRegistry = createMetricRegistry();
@@ -174,7 +174,7 @@ function updateCredentials(state: MetricRegistry['state'], files: CredentialFile
   state.kubeApiServerMoved.with().set(isMoved ? 1 : 0);
 }
 
-/** Of what decides, and not of how a router came to know it. */
+/** Hash of the content that decides, and not of how a router came to know it. */
 function contentHash({ snapshot }: RoutingTable): string {
   const { servers, apiServices, customResourceGroups } = snapshot;
   const said = [

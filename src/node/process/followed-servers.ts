@@ -117,7 +117,10 @@ export function followServers(options: FollowedServersOptions) {
     brokenOff: (origin: string) => forEachAt(origin, 'no response'),
     /** The server at this origin sent GOAWAY: a probe asks at once, and requests wait for that. */
     goneAway: (origin: string) => forEachAt(origin, 'GOAWAY'),
-    /** It closed a connection without GOAWAY, or sends nothing on it any more: it gets no requests until its /readyz reports ready. */
+    /**
+     * The server at this origin closed a connection without GOAWAY, or sends nothing on it any more: the server gets no
+     * requests until its /readyz reports ready.
+     */
     connectionLost: (origin: string) => forEachAt(origin, 'connection lost'),
     stop(): void {
       clearInterval(watch);
@@ -164,8 +167,8 @@ function logOf(logger: Logger): HealthObserver {
 }
 
 /**
- * Those that have departed last, where they were: one that comes back is noticed by its `/readyz`, long before a Lease or an
- * endpoint names it.
+ * Peers, and those that have departed last, where they were: a server that comes back is noticed by its `/readyz`, long
+ * before a Lease or an endpoint names it.
  */
 function peersIn(table: RoutingTable | undefined, localId: string | undefined): readonly Destination[] {
   const peers = (table?.servers ?? []).filter(({ id }) => id !== localId);

@@ -20,7 +20,7 @@ const setting = `
 test('the V8 of this Node knows the settings of the garbage collector', () => {
   const { stdout, stderr } = run(`${setting} console.log('set');`);
   assert.equal(stdout, 'set\n');
-  // Of one it does not know it says so, and goes on.
+  // V8 reports a setting that it does not know, and goes on.
   assert.equal(stderr, '');
 });
 

@@ -15,10 +15,10 @@ import { isLoopback, isUnspecified } from '../serving/default-interface.ts';
 type LocalServerPlace = Pick<ServeConfig, 'local'> & { readonly settings: { readonly serving: Listening } };
 
 /**
- * Whether an address of an API server, `host:port`, leads to the local one. It does where it is `--local-server`; where it
- * is an address of this host with that port, if `--local-server` is on loopback; and where this router listens: the
- * EndpointSlice of the Service `kubernetes` has one port for all servers, which is the routers' while an installation is
- * under way. Behind address translation nothing is known. Pure.
+ * True if an address of an API server, `host:port`, leads to the local one. The address does where it is
+ * `--local-server`; where it is an address of this host with that port, if `--local-server` is on loopback; and where
+ * this router listens: the EndpointSlice of the Service `kubernetes` has one port for all servers, which is the
+ * routers' while an installation is under way. Behind address translation nothing is known. Pure.
  * @param isOfHost whether this host has the address
  */
 export function leadsToLocalServer(

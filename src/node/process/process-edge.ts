@@ -23,7 +23,7 @@ export interface ProcessEdge {
   /** Asks API servers and routers what the sync job wants to know. */
   readonly openClient?: OpenServerClient | undefined;
   readonly openStore?: typeof createFileSnapshotStore | undefined;
-  /** Of credentials. */
+  /** Reads the files of credentials. */
   readonly readFile?: ReadFile | undefined;
   readonly networkInterfaces?: typeof networkInterfaces | undefined;
   readonly machine?: Machine | undefined;

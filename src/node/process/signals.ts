@@ -10,7 +10,9 @@ export type ShutdownSignal = (typeof signals)[number];
  */
 const echo = 500;
 
-/** What a shell reports for a process that the signal itself has ended: 128 and the signal's number (POSIX). */
+/**
+ * Exit codes that a shell reports for a process that the signal itself has ended: 128 and the signal's number (POSIX).
+ */
 const exitCodes: Readonly<Record<ShutdownSignal, number>> = { SIGINT: 130, SIGTERM: 143 };
 
 /**
@@ -55,7 +57,7 @@ export function keepWatchdog(environment: Readonly<Record<string, string | undef
   const start = (): ChildProcess => {
     // Loaded where it is needed: each command loads this file.
     const { spawn } = process.getBuiltinModule('node:child_process');
-    // Its errors are in the journal of the unit.
+    // The shell's errors are in the journal of the unit.
     const child = spawn('/bin/sh', ['-c', notifyEachLine], { stdio: ['pipe', 'ignore', 'inherit'] });
     const forget = (): void => {
       if (shell === child) shell = undefined;

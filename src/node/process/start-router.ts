@@ -181,7 +181,7 @@ class RouterProcess {
     return new NodeTransport({
       onDialFailed: (destination, error) => this.#metrics.dialFailed(destination, error),
       tlsHandshakeTimeout: timeouts.tlsHandshake,
-      // What no other server can be asked for waits for --request-timeout, which the API server has, too.
+      // A request that no other server can be asked for waits for --request-timeout, which the API server has, too.
       headTimeout: 0,
       openStreams: this.#traffic.openStreams,
       memory: this.#traffic.memory,
@@ -401,7 +401,7 @@ class RouterProcess {
     const servers = this.#servers;
     if (servers === undefined) return receiver;
     const isNew = () => performance.now() - this.#servesSince < countsAfter + versionSettlesFor;
-    // It is told of each change, but not whether it is told in time: the servers themselves say so.
+    // The receiver is told of each change, but not whether it is told in time: the servers themselves say so.
     return Object.assign(receiver, {
       confirmedAt: servers.confirmedAt,
       unconfirmed: servers.unconfirmed,

@@ -26,7 +26,7 @@ export interface Machine {
   readonly usableMemory: number;
   /** For what is held for others: one budget for the process. */
   readonly memory: MemoryBudget;
-  /** Of this process. `undefined`: not known. */
+  /** The limit of this process. `undefined`: not known. */
   openFiles(): number | undefined;
 }
 
@@ -167,8 +167,8 @@ function connectionLimitsOf({ openFiles, usableMemory }: Machine): ConnectionLim
 }
 
 /**
- * What a long-running request takes: 10 KiB for a watch over HTTP/2, 110 KiB for a tunnel, more where a client and a
- * server do their worst. Bytes.
+ * Bytes that a long-running request takes: 10 KiB for a watch over HTTP/2, 110 KiB for a tunnel, more where a client
+ * and a server do their worst.
  */
 const perLongRunning = 160 * 1024;
 

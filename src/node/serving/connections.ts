@@ -131,7 +131,7 @@ export class ServerConnections {
   readonly #restingSince: (socket: TLSSocket) => number | undefined;
   readonly #onTurnedAway: (maximum: number) => void;
   readonly #forProbes = new WeakSet<Duplex>();
-  /** Those of them that are open, and the network of each; the one that was opened first stands first. */
+  /** Open connections beyond the limit, and the network of each; the one that was opened first stands first. */
   readonly #beyond = new Map<Socket, string>();
   #ending = false;
 

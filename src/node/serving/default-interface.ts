@@ -50,7 +50,7 @@ function liesIn(address: string, blocks: readonly Cidr[]): boolean {
   return blocks.some((block) => contains(block, ip));
 }
 
-/** Whether other hosts can reach `address`. False for anything but an IP address. */
+/** True if other hosts can reach `address`. False for anything but an IP address. */
 export function isGlobalUnicast(address: string): boolean {
   return parseIpAddress(address) !== undefined && !liesIn(address, notGlobalUnicast);
 }
@@ -147,10 +147,10 @@ export function resolveAdvertisedAddress(
 }
 
 /**
- * What the router tells the sync job of itself. `undefined`: nothing. A gateway stands in front of no server of its
- * own, and with the feature gate off no router may reroute to it.
+ * The router's word on itself to the sync job. `undefined`: nothing. A gateway stands in front of no server of its own,
+ * and with the feature gate off no router may reroute to it.
  *
- * @param listeningPort what the system chose with `--secure-port=0`; `undefined` until it listens
+ * @param listeningPort the port that the system chose with `--secure-port=0`; `undefined` until the router listens
  */
 export function advertisedServer(
   { serverId, advertisedAddress, featureGateEnabled }: ServeConfig,
@@ -164,7 +164,7 @@ export function advertisedServer(
   return { address: joinHostPort(host, port), serverId, by: source };
 }
 
-/** Whether `address` stands for "all interfaces", however it is written (`::`, `0:0:0:0:0:0:0:0`). */
+/** True if `address` stands for "all interfaces", however it is written (`::`, `0:0:0:0:0:0:0:0`). */
 export function isUnspecified(address: string): boolean {
   return parseIpAddress(address)?.bits === 0n;
 }

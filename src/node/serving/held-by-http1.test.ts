@@ -21,7 +21,7 @@ describe('unfinished HTTP/1.1 heads on many connections', () => {
   for (const [what, first, options] of [
     ['of clients without a certificate', '', { memory: new MemoryBudget(400_000) }],
     ['behind a complete request in the same packet', request('first'), { memory: new MemoryBudget(400_000) }],
-    // Of the whole budget.
+    // Clients with a certificate may hold the whole budget.
     [
       'of clients with a certificate',
       '',

@@ -184,7 +184,7 @@ class Http1Connection implements Holder {
     this.#parser.progressed();
   }
 
-  /** Of the head only what is needed until the end of the response is kept: a watch may last for hours. */
+  /** Only the part of the head that is needed until the end of the response is kept: a watch may last for hours. */
   #answered(): void {
     if (this.#response === undefined) return;
     this.#response = undefined;

@@ -69,7 +69,7 @@ test('closing lets a client that reads slowly have the end of its response', asy
   // All of it has been written here; most of it waits for the client.
   await readUntil(client, '\r\n\r\n');
   const closed = server.close(60_000);
-  // It ends at once whom it owes nothing.
+  // The server ends at once a connection that it owes nothing.
   await readToEnd(idle);
   assert.ok((await readToEnd(client)).length > length - 100_000);
   await closed;
@@ -148,7 +148,7 @@ test('what follows a complete request and is no HTTP does not take the place of 
 test('a client that is to be closed may send the rest of its upload, and gets its response', async (context) => {
   const head = 'POST /a HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 1000000\r\n\r\n';
   const { client, respond } = await asked(context, head);
-  // It goes on although the router has ended its half.
+  // The client goes on although the router has ended its half.
   client.allowHalfOpen = true;
   const errors: Error[] = [];
   client.on('error', (error) => errors.push(error));

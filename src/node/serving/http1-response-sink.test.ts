@@ -35,7 +35,7 @@ async function connected(context: TestContext, { method = 'GET', isLast = true }
   return { client, socket, response: new Http1ResponseSink(outgoing, { onFinished: () => {} }), told };
 }
 
-/** What a client reads of one response, to the end of its connection. */
+/** Bytes that a client reads of one response, to the end of its connection. */
 async function bytesOf(
   context: TestContext,
   write: (response: Http1ResponseSink) => void,
@@ -57,7 +57,7 @@ function parted(bytes: string): [string, string] {
   return [bytes.slice(0, end), bytes.slice(end + 4)];
 }
 
-/** What stands in the chunks of a body (RFC 9112 section 7.1), whichever they are. */
+/** The content of the chunks of a body (RFC 9112 section 7.1), whichever they are. */
 function unchunked(body: string): string {
   let [content, at] = ['', 0];
   for (;;) {
@@ -330,7 +330,7 @@ for (const framing of ['announced', 'chunked']) {
   });
 }
 
-/** What a client reads of one response, to the end of its connection. */
+/** The lines of a head whose body has so many bytes. */
 const head = (length: number): string[] => ['Content-Length', String(length)];
 const headAndBody = (bytes: string): string[] => bytes.split('\r\n\r\n');
 
@@ -339,7 +339,7 @@ test('a body that comes whole arrives byte for byte', async (context) => {
   const bytes = await bytesOf(context, (response) => {
     response.respond(200, head(256));
     response.write(body);
-    // What was lent is somebody else's from here on.
+    // Bytes that were lent are somebody else's from here on.
     body.fill(0);
     response.end();
   });

@@ -21,9 +21,9 @@ export interface NamedPair {
 }
 
 /**
- * What each name gets, as kube-apiserver has it (k8s.io/apiserver
- * pkg/server/dynamiccertificates/named_certificates.go): names that were given come before those of certificates, and of
- * equals the earlier pair. Pure.
+ * The value for each name, as kube-apiserver has it (k8s.io/apiserver
+ * pkg/server/dynamiccertificates/named_certificates.go): names that were given come before those of certificates, and
+ * of equals the earlier pair. Pure.
  */
 export function byName<Value>(
   pairs: readonly NamedPair[],
@@ -55,7 +55,7 @@ function namesOf(chain: string): readonly string[] {
   const alternatives = (certificate.subjectAltName ?? '')
     .split(', ')
     .flatMap((each) => (each.startsWith('DNS:') ? [each.slice(4)] : []));
-  // Of several common names the last one counts in Go.
+  // The last of several common names counts in Go.
   const own = [commonName].flat().slice(-1).map(String);
   return [...own.filter((name) => !/^[\d.]+$/.test(name)), ...alternatives].filter((name) =>
     hostName.test(name),
@@ -71,8 +71,9 @@ export type ServerTlsOptions = Required<Pick<TlsOptions, 'cert' | 'key'>> &
   };
 
 /**
- * Of TLS 1.2 those that HTTP/2 allows (RFC 9113 Appendix A) and the strictest hardening guides (STIG, FIPS 140): AES-GCM, which
- * every client has. 128 bits first, as in Go's servers: with 256 bits lists over HTTP/1.1 cost 3 % more CPU (lab/bench/README.md).
+ * Cipher suites: of TLS 1.2 those that HTTP/2 allows (RFC 9113 Appendix A) and the strictest hardening guides (STIG,
+ * FIPS 140): AES-GCM, which every client has. 128 bits first, as in Go's servers: with 256 bits lists over HTTP/1.1
+ * cost 3 % more CPU (lab/bench/README.md).
  */
 const ciphers = [
   'TLS_AES_128_GCM_SHA256',

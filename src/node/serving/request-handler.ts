@@ -42,7 +42,7 @@ export function headTooLargeResponse(): Response {
   return statusResponse('RequestHeaderFieldsTooLarge', explain('HPE_HEADER_OVERFLOW'));
 }
 
-/** Whether bytes came after a request with `Connection: close`: they are ignored (RFC 9112 section 9.6). */
+/** True if bytes came after a request with `Connection: close`: they are ignored (RFC 9112 section 9.6). */
 export function isAfterLastRequest(error: Error): boolean {
   return errorCode(error) === 'HPE_CLOSED_CONNECTION';
 }
@@ -142,11 +142,12 @@ async function respond(
   await writeResponse(response, bindings.incoming, bindings.outgoing, logger);
 }
 
-/** Of the writer of @hono/node-server. */
+/** Options of the writer of @hono/node-server. */
 const writerOptions = {
-  // It would cut uploads after an early response. Unread bodies are released when the response ends instead.
+  // The writer's clean-up would cut uploads after an early response. Unread bodies are released when the response ends
+  // instead.
   autoCleanupIncoming: false,
-  // Else each `Response` that was made, or derived, before is not one of the new class.
+  // With the writer's own class, each `Response` that was made, or derived, before would not be one of that class.
   overrideGlobalObjects: false,
   hostname: 'localhost',
 };
@@ -233,7 +234,7 @@ function discardUnreadBody(incoming: IncomingMessage, outgoing: ServerResponse):
     if (incoming.complete || outgoing.shouldKeepAlive) return;
     // After the last response Node would destroy the socket at once.
     socket.destroySoon = () => {
-      // It has come to its end since, and may be closed already.
+      // The request has come to its end since, and may be closed already.
       if (incoming.complete) {
         endAfterResponse(socket);
         return;

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { http2Client, rawClient, readToEnd } from '../../../test/support/node-clients.ts';
 import { mirror, startServer as start } from '../../../test/support/node-server.ts';
 
-/** What the client says of the host, each of them valid. */
+/** Hosts that the client names, each of them valid. */
 const hosts = [
   '',
   'localhost:6443',

@@ -26,7 +26,7 @@ import { OneAtATime } from './connections.ts';
 test('HTTP without TLS is answered as Go’s servers do, and the connection ends', async (context) => {
   const { port } = await startServer(context, mirror);
   for (const request of ['GET /version HTTP/1.1\r\nHost: a\r\n\r\n', 'POST / HTTP/1.0\r\n\r\n']) {
-    // It keeps its own half open: the router ends the connection all the same.
+    // The client keeps its own half open: the router ends the connection all the same.
     const client = connectTcp({ host: '127.0.0.1', port, allowHalfOpen: true });
     context.after(() => client.destroy());
     client.write(request);

@@ -15,7 +15,7 @@ import {
 import type { TlsDialer } from '../destinations/tls-dialer.ts';
 
 export interface UpgradeResponse {
-  /** Of a response that declines, with its body unread. */
+  /** The head of the response. The body of a response that declines is unread. */
   readonly head: IncomingMessage;
   /** After a 101: `socket` speaks the new protocol now; `firstBytes` arrived with the head. */
   readonly switched?: { readonly socket: Duplex; readonly firstBytes: Buffer };
@@ -115,7 +115,7 @@ export async function dialUpgrade(
 }
 
 /**
- * Whether a 101 names exactly the requested protocol (RFC 9110 section 7.8). The next bytes of the client are meant for
+ * True if a 101 names exactly the requested protocol (RFC 9110 section 7.8). The next bytes of the client are meant for
  * that protocol: to a server that has switched to HTTP/2 they could be a request under our own certificate.
  */
 function switchesTo(token: string, headers: RawHeaders): boolean {

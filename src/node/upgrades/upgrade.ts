@@ -103,7 +103,7 @@ async function relayDeclinedResponse(
     openStreams?.closed(opened);
     response.destroy();
   });
-  // Of `pipeline` and of those who count the connection; all leave with it. Beyond ten Node warns of a leak.
+  // Listeners of `pipeline` and of those who count the connection; all leave with it. Beyond ten Node warns of a leak.
   client.setMaxListeners(client.getMaxListeners() + pipelineListeners);
   // Read and discarded, so that the end of the connection is seen.
   client.resume();
@@ -179,7 +179,7 @@ export class UpgradeInbound implements InboundRequest, Expiring {
       this.#socket.destroy();
       return;
     }
-    // What an upgrade has begun must not be begun twice, not even by GET.
+    // Nothing that an upgrade has begun may be begun twice, not even by GET.
     const { code, headers, body } = timedOutResponse(false);
     this.record?.responded(code);
     void writeLastResponse(this.#socket, withAuditId(new Response(body, { status: code, headers }), this));
@@ -346,10 +346,10 @@ async function contentOf(response: IncomingMessage, signal: AbortSignal): Promis
 const tunnelled: ReadonlySet<string> = new Set(['websocket', 'spdy/3.1']);
 
 /**
- * Whether a request with `Connection: upgrade` and `Upgrade` is for a tunnel: it names one protocol, which Kubernetes uses.
- * Any other is an offer that is ignored (RFC 9110 section 7.8; of an HTTP/1.0 client it must be): an ordinary request,
- * without the header. kube-apiserver only looks at `Connection`, and would switch to anything that a backend agrees to
- * (kubernetes#72112).
+ * True if a request with `Connection: upgrade` and `Upgrade` is for a tunnel: it names one protocol, which Kubernetes
+ * uses. Any other is an offer that is ignored (RFC 9110 section 7.8; of an HTTP/1.0 client it must be): an ordinary
+ * request, without the header. kube-apiserver only looks at `Connection`, and would switch to anything that a backend
+ * agrees to (kubernetes#72112).
  */
 export function isForTunnel({
   httpVersion,

@@ -90,7 +90,7 @@ interface Answer {
   readonly content: readonly number[];
   /** By how many bytes its Content-Length is wrong; `null`: it has none. */
   readonly lengthOff: number | null;
-  /** Of each DATA frame; `null`: none, and no byte that says so. */
+  /** Padding of each DATA frame; `null`: none, and no byte that says so. */
   readonly padding: number | null;
   readonly ends: 'whole' | 'with trailers' | 'reset' | 'never';
   readonly resetCode: number;

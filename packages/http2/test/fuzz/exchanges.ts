@@ -20,7 +20,7 @@ export interface Exchange {
   readonly isPatient: boolean;
   readonly hasInterim: boolean;
   readonly hasTrailers: boolean;
-  /** Whether Content-Length says how long the content is. */
+  /** True if Content-Length says how long the content is. */
   readonly declaresLength: boolean;
   /** For so many turns of the event loop nobody reads what comes. */
   readonly pause: number;
@@ -38,23 +38,23 @@ export interface Conversation {
   /** SETTINGS_HEADER_TABLE_SIZE of Node's side, and the size that its encoder keeps to. */
   readonly tables: readonly [number, number];
   readonly isPadded: boolean;
-  /** Whether a server of Node sends GOAWAY in the last group, which names its first stream as the last one. */
+  /** True if a server of Node sends GOAWAY in the last group, which names the group's first stream as the last one. */
   readonly goesAway: boolean;
   readonly cuts: readonly number[];
 }
 
-/** What one end has seen of the other's message. */
+/** One end's view of the other's message. */
 export class Seen {
   /** Name, value, name, value, …, pseudo-header fields among them. */
   head: readonly string[] | undefined;
   /** Names of the lines that nobody may index (RFC 7541 section 6.2.3). */
   neverIndexed: readonly string[] | undefined;
   readonly pieces: Buffer[] = [];
-  /** Its end was seen, and it was no reset. */
+  /** True if the end of the message was seen, and was no reset. */
   isWhole = false;
   /** RFC 9113 section 7. */
   code: number | undefined;
-  /** Whether the server has not processed it, as a client of ours is told. */
+  /** True if the server has not processed the request, as a client of ours is told. */
   isRefused: boolean | undefined;
   isClosed = false;
 

@@ -13,7 +13,10 @@ export function windowUpdate(stream: number, increment: number): Buffer {
 
 export const uint32 = (value: number): number[] => [value >>> 24, value >>> 16, value >>> 8, value];
 
-/** What one side has written, by its frames. @param which whether a last one that is not whole is among them, zeros in place of what is missing */
+/**
+ * The frames that one side has written.
+ * @param which whether a last one that is not whole is among them, zeros in place of what is missing
+ */
 export function framesIn(bytes: Buffer, which: 'whole' | 'and begun' = 'whole'): Frame[] {
   const frames: Frame[] = [];
   for (let offset = 0; offset + 9 <= bytes.length; ) {

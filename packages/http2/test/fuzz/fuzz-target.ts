@@ -18,7 +18,7 @@ export interface FuzzTarget<Input> {
 }
 
 interface CorpusEntry<Input> {
-  /** What it is about. */
+  /** The subject of the entry. */
   readonly name: string;
   readonly input: Input;
 }
@@ -41,7 +41,7 @@ export function fuzzWith(corpus: URL): <Input>(target: FuzzTarget<Input>) => voi
 }
 
 function register<Input>({ name, arbitrary, holds, runs }: FuzzTarget<Input>, corpus: URL): void {
-  // Whoever only asks whether the search fails needs no corpus, and no small input.
+  // A run that only asks whether the search fails needs no corpus, and no small input.
   const isOnlyFailing = setting('FUZZ_ONLY_FAILS') === 1;
   test(`${name}: the corpus`, { skip: isOnlyFailing }, async (context) => {
     for (const entry of await corpusOf<Input>(name, corpus)) {

@@ -13,11 +13,11 @@ import { mutated } from './mutation.ts';
 import { OurClient } from './our-sides.ts';
 
 interface Answers {
-  /** What a server writes, as a byte string. */
+  /** Everything that a server writes, as a byte string. */
   readonly bytes: string;
   /** The outcome that each request must have; left out where the bytes were changed at random. */
   readonly expected?: readonly Expected[];
-  /** Of the GOAWAY that the client must end the connection with. */
+  /** The code of the GOAWAY that the client must end the connection with. */
   readonly code?: number | null;
   /** Bytes of the pieces in which it is read. */
   readonly cuts: readonly number[];

@@ -54,7 +54,7 @@ interface Writing {
   hasEnd: boolean;
 }
 
-/** Of each request, by its number. */
+/** The writings of each request, by the request's number. */
 type Writings = readonly Writing[][];
 
 /** A body that can be sent again. */
@@ -86,7 +86,7 @@ function after(turns: number, call: () => void): void {
 /** A server's end of one connection, and all that the pool has written to its own. */
 class Connection {
   readonly #begun = new Map<number, Writing>();
-  /** Of which the server has not said its last. */
+  /** Requests, by stream, of which the server has not said its last. */
   readonly #open = new Map<number, Writing>();
   readonly #far: ConnectionEnd;
   readonly #nextAct: () => readonly [Act, number];
@@ -101,7 +101,7 @@ class Connection {
     this.#far = far;
     this.#nextAct = shared.nextAct;
     this.#writings = shared.writings;
-    // Whatever was handed to the socket may arrive, be it read or not.
+    // All that was handed to the socket may arrive, be it read or not.
     near.onWritten((bytes) => {
       this.#written = Buffer.concat([this.#written, bytes]);
       for (const each of this.#newFrames()) this.#took(each);

@@ -36,10 +36,10 @@ const pieces = [
 
 const flowControlError = 3;
 
-/** What a server has made of it. */
+/** A server's view of the requests. */
 interface Received {
   readonly heads: (readonly string[])[];
-  /** What it has written. */
+  /** All that the server has written. */
   answers: Buffer;
 }
 
@@ -100,7 +100,7 @@ function assertValidHead({ method, target, headers }: IncomingStream['head']): v
   }
 }
 
-/** What has come of the content is a part of what was sent, and within the window of its stream. */
+/** The content that has come is a part of the content that was sent, and within the window of its stream. */
 function assertContent(seen: Seen, contentLength: number | undefined, data: Frame[], granted: number): void {
   const whole = Buffer.concat(data.map(contentIn));
   const read = seen.content;

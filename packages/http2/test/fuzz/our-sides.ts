@@ -133,7 +133,7 @@ export class OurServer {
         return new Response(null, { status: 500 });
       },
     });
-    // It stands for one of node:tls: no more is asked of it.
+    // The end stands for a socket of node:tls: no more is asked of it.
     this.#http2.take(end as Duplex as TLSSocket);
   }
 

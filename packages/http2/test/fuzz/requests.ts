@@ -13,7 +13,7 @@ export interface Requests {
   readonly isBeyondNode?: boolean;
   /** Streams whose requests must not seem whole. */
   readonly neverWhole?: readonly number[];
-  /** Of the GOAWAY that it must end with. */
+  /** The code of the GOAWAY that the server must end with. */
   readonly code: number | null;
   /** Bytes of the pieces in which it is read. */
   readonly cuts: readonly number[];
@@ -54,7 +54,7 @@ const besides = {
 
 /** Bytes that end a connection, or make its last request one that must not be taken. */
 interface Fault {
-  /** Of the GOAWAY; `null`: the request alone is refused. */
+  /** The code of the GOAWAY; `null`: the request alone is refused. */
   readonly code: number | null;
   /** In front of the block of the last request. */
   readonly front?: Buffer;
@@ -64,7 +64,7 @@ interface Fault {
   readonly last?: (writer: HpackWriter) => Buffer;
   /** Behind all requests. */
   readonly frames?: Buffer;
-  /** Of a stream that they find open. */
+  /** True if the fault's frames are of a stream that they find open. */
   readonly isOnOpenStream?: boolean;
 }
 
@@ -290,7 +290,7 @@ export const wholeRequests = fc
       isBeyondNode ||= isWrongLength;
       if (isWrongLength || (each.ends !== 'whole' && each.ends !== 'with trailers')) neverWhole.push(stream);
       const hasNoContent = each.ends === 'whole' && each.content.length === 0;
-      // Else it is malformed (RFC 9113 section 8.1.1), which shows with its head.
+      // A request that announces content and has none is malformed (RFC 9113 section 8.1.1), which shows with its head.
       if (!isFaulty && (!hasNoContent || (said ?? 0) === 0))
         heads.push(lines.flatMap(({ name, value }) => [name, value]));
       frames.push(
