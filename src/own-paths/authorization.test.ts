@@ -23,7 +23,7 @@ interface Attributes {
   readonly verb: string;
 }
 
-/** Who asks, as a server sees it: the name in X-Remote-User, the text of Authorization, or nobody. */
+/** `who` is the caller as a server sees them: the name in X-Remote-User, the text of Authorization, or nobody. */
 type Rule = (who: string, attributes: Attributes) => boolean;
 
 function reviewed(allowed: unknown, status = 201): Response {
@@ -41,7 +41,7 @@ async function cluster(
   const state = {
     now: 0,
     rule: options.rule ?? (() => false),
-    /** Of servers that do not review, by ID. */
+    /** Responses of servers that do not review, by ID. */
     failing: new Map<string, (outbound: OutboundRequest) => Response>(),
   };
   const asked: { readonly server: string; readonly who: string; readonly attributes: Attributes }[] = [];

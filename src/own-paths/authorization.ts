@@ -68,7 +68,7 @@ function named({ caller, inbound }: OwnPathRequest): string {
 }
 
 /**
- * Whether a caller may do what they ask. `unauthenticated`: a server does not accept their credentials; `untold`: this
+ * Verdict on what a caller asks to do. `unauthenticated`: a server does not accept their credentials; `untold`: this
  * router has no way to tell servers who they are; `unknown`: no server has said it.
  */
 export type Verdict = 'allowed' | 'denied' | 'unauthenticated' | 'untold' | 'unknown';
@@ -92,7 +92,7 @@ const privilegedGroup = 'system:masters';
  * (AllowCacheTTL and DenyCacheTTL, k8s.io/apiserver pkg/server/options/authorization.go).
  */
 const rememberedFor = 10_000;
-/** Of callers, paths and verbs; the oldest one is forgotten first. */
+/** Number of remembered verdicts, by caller, path and verb; the oldest one is forgotten first. */
 const maximumRemembered = 1_024;
 /** Milliseconds for one server; then the next one is asked. */
 const timeout = 3_000;
@@ -141,7 +141,7 @@ export function createDelegatedAuthorizer(options: DelegatedAuthorizerOptions): 
   return async (request) => {
     const { caller } = request;
     const isPrivileged = caller.kind === 'authenticated' && caller.user.groups.includes(privilegedGroup);
-    // Whom they may impersonate, and what that user may do, is for a server to say.
+    // Servers say whom a caller may impersonate, and what that user may do.
     if (isPrivileged && !asksForImpersonation(request)) return 'allowed';
     const key = await keyOf(request);
     const known = remembered.get(key);
@@ -149,7 +149,7 @@ export function createDelegatedAuthorizer(options: DelegatedAuthorizerOptions): 
     return asking
       .once(key, async () => {
         const verdict = await askServers(request);
-        // Of a client that has left nobody says anything: who else waits for the same asks again.
+        // Nobody says anything of a client that has left: others who wait for the same ask again.
         request.inbound.signal.throwIfAborted();
         if (verdict === 'allowed' || verdict === 'denied') remember(key, verdict);
         return verdict;
@@ -195,7 +195,7 @@ async function askOne(
   // The router's own word where it cannot tell servers who calls (`refuseAuthenticated`).
   if (!response.isServers) return response.status === 401 ? 'untold' : 'unknown';
   if (response.status === 401) return 'unauthenticated';
-  // Who may not even ask, as anonymous callers by default (ClusterRole system:basic-user), may nothing here.
+  // Callers who may not even ask, as anonymous ones by default (ClusterRole system:basic-user), may nothing here.
   if (response.status === 403) return 'denied';
   return response.status === 201 || response.status === 200 ? verdictIn(response.text) : 'unknown';
 }

@@ -74,7 +74,7 @@ export interface RouterHealthOptions
   /** Default: no server is probed, and none makes the router unready. */
   readonly health?: ServersCheckOptions['health'] | undefined;
   readonly isShuttingDown?: (() => boolean) | undefined;
-  /** Of readiness, which the process adds. Default: none. */
+  /** Further checks of readiness, which the process adds. Default: none. */
   readonly furtherChecks?: readonly HealthCheck[] | undefined;
 }
 
@@ -113,7 +113,7 @@ export function serversCheck(options: ServersCheckOptions): HealthCheck {
       const refusesPeers = missing !== undefined && missing !== 'unverified';
       const peersCount = serverId === undefined || !byPeer;
       const reports = health.reports();
-      // What was stored may be of before an upgrade. A peer that asks has tried the other servers itself.
+      // A stored snapshot may be of before an upgrade. A peer that asks has tried the other servers itself.
       const tries = peersCount ? reports : reports.filter(({ id }) => id === serverId);
       const unconfirmed = tries.filter(
         ({ reason }) => reason === 'KnowledgeOutdated' || reason === 'SnapshotOutdated',

@@ -88,7 +88,7 @@ export class AdvertisedAddresses {
   }
 }
 
-/** What the rounds of a sync job ask for. */
+/** The part that the rounds of a sync job ask for. */
 export type PeerAddresses = Pick<AdvertisedAddresses, 'resolve' | 'onChange'>;
 
 function disagreement(id: string, advertised: readonly AdvertisedServer[]): string {

@@ -49,7 +49,7 @@ async function snapshotOf(readings: Record<string, ServerReading>, rest: Partial
   return snapshot;
 }
 
-/** Who serves it, by ID. */
+/** IDs of the servers of a resource. */
 function whoServes(snapshot: Snapshot, group: string, version: string, resource: string): string[] {
   return [...(buildRoutingTable(snapshot).resource(group, version, resource)?.serverIds ?? [])];
 }
@@ -313,7 +313,7 @@ test('a server follows its StorageVersions until it is read, and its discovery f
   assert.deepEqual(setOf(second.snapshot, 'a')?.storageVersions, { 'core.nodes': ['v1'] });
   const third = await stored({ a: podsWithLog }, { a: { 'core.pods': ['v1'] } }, second.snapshot);
   assert.deepEqual(setOf(third.snapshot, 'a')?.subresources, { 'core.pods': { v1: ['log'] } });
-  // What was read stands when it can be read no longer, not what StorageVersions say.
+  // The last reading stands when the server can be read no longer, not what StorageVersions say.
   const fourth = await stored({ a: failed }, { a: { 'core.nodes': ['v1'] } }, third.snapshot);
   assert.deepEqual(setOf(fourth.snapshot, 'a')?.storageVersions, { 'core.pods': ['v1'] });
   assert.equal(fourth.snapshot?.servers[0]?.stale, true);
@@ -387,7 +387,7 @@ test('custom resources and extension APIs that come and go on each server at its
     },
   });
   const uniform = { a: '1.36', b: '1.36' };
-  // It is there on one server, and on the other not yet.
+  // The group version is there on one server, and on the other not yet.
   const arriving = { clusterObjects: { ...noObjects, customResourceGroups: [gateway] } };
   assert.deepEqual(await versionsOf({ a: withGateway, b: started('AA') }, arriving), uniform);
   // Its definition is deleted, and one server still lists it.

@@ -32,7 +32,10 @@ import {
 import { isUnverified, type ReaderRecord } from './reading/reader-record.ts';
 import { versionChanges } from './version-changes.ts';
 
-/** What of a server's record goes into a snapshot. A server without a reading is treated as one that could not be read. */
+/**
+ * The part of a server's record that goes into a snapshot. A server without a reading is treated as one that could not
+ * be read.
+ */
 export interface RecordedServer extends Partial<Pick<ReaderRecord, 'state' | 'reading' | 'start'>> {
   readonly server: ServerDescription;
 }
@@ -57,7 +60,7 @@ export interface SnapshotInput {
   readonly monotonic?: number | undefined;
   /** Milliseconds by which the clock of `now` was set ahead since `previous` was made. Default 0. */
   readonly set?: number | undefined;
-  /** Who makes it began a short while ago, without a snapshot. Default false. */
+  /** True if the maker of the snapshot began a short while ago, without a snapshot. Default false. */
   readonly isNewcomer?: boolean | undefined;
   readonly cluster?: string | undefined;
 }
@@ -67,7 +70,7 @@ export interface SnapshotOutput {
   readonly snapshot: Snapshot | undefined;
   /** False if the cluster serves the same as before; `snapshot` is then the previous one. */
   readonly changed: boolean;
-  /** What was read makes no valid snapshot: `snapshot` is the previous one, and says nothing of now. */
+  /** True if what was read makes no valid snapshot: `snapshot` is the previous one, and says nothing of now. */
   readonly isInvalid?: boolean;
   readonly warnings: readonly string[];
 }
@@ -142,7 +145,7 @@ async function snapshotServers(
     input.schemas === undefined ? undefined : await undecodableVersions(storing, decodable, shared);
   const refine = refineBy(shared);
   const servers: SnapshotServer[] = [];
-  // What the previous one has stands first, so that the others are sent as what differs from them.
+  // Sets of the previous one stand first, so that the others are sent as their difference from these.
   const sets = new Map(Object.entries(input.previous?.servedSets ?? {}));
   const used = new Set<string>();
   for (const { record, content } of contents) {

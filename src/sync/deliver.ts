@@ -18,7 +18,7 @@ export interface SealedDelivery {
   readonly snapshot: string;
   /** The same for who holds what was delivered before: without the sets of that. `undefined`: nothing was. */
   readonly change: { readonly from: string; readonly snapshot: string } | undefined;
-  /** What a router holds that has accepted it. */
+  /** Content that a router holds once it has accepted the delivery. */
   readonly held: HeldSnapshot;
 }
 
@@ -139,7 +139,7 @@ export class Publication {
     }
   }
 
-  /** What a router holds is young again, or is overtaken. */
+  /** Makes the snapshot that a router holds young again, or overtakes it. */
   #publishAsOfNow({ snapshot }: Delivery): Promise<void> {
     const createdAt = new Date(this.#options.clock.now()).toISOString();
     return this.publish({ ...snapshot, metadata: { ...snapshot.metadata, createdAt } });

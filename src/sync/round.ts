@@ -13,9 +13,9 @@ import type { SyncParts } from './sync-parts.ts';
 import { type ChangeMoment, settingBetween } from './version-changes.ts';
 
 export interface RoundOutcome extends SnapshotOutput {
-  /** What is known of each server, by ID. */
+  /** Records of the servers, by ID. */
   readonly records: ReadonlyMap<string, ReaderRecord>;
-  /** Whether everything that is watched could be listed. */
+  /** True if everything that is watched could be listed. */
   readonly isWhole: boolean;
   readonly refused: readonly RefusedAddress[];
   /** Resolves when a round would know more of schemas; `undefined` while none are being read. */
@@ -27,7 +27,7 @@ interface RoundOptions {
   readonly previous: Snapshot | undefined;
   /** For slow servers, milliseconds; `undefined`: for all; 0: none is read, what has been read since the last round counts. */
   readonly longestWait: number | undefined;
-  /** Whether to wait for documents, too; else what is not read yet counts as different until it is. */
+  /** True if documents are waited for, too; else those that are not read yet count as different until they are. */
   readonly waitsForSchemas: boolean;
 }
 

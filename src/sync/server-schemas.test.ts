@@ -22,7 +22,7 @@ interface Served {
   readonly version: string;
   /** Group to the fields that its only kind has. */
   readonly groups: Readonly<Record<string, Fields>>;
-  /** Whether URLs name what is behind them. Default true. */
+  /** True if URLs name what is behind them. Default true. */
   readonly hashes?: boolean;
 }
 
@@ -133,7 +133,7 @@ function setUp(served: Readonly<Record<string, Served>>, options: Partial<SyncPa
       await clock.advance(300);
       await heard;
     },
-    /** What the snapshot says of schemas, by server. */
+    /** Schemas in the snapshot, by server. */
     schemas(): Record<string, ServedSet['schemas']> {
       const listed = previous?.servers.map(
         ({ id, serves }) => [id, previous?.servedSets[serves]?.schemas] as const,
@@ -191,7 +191,7 @@ test('a server that cannot be read keeps its schemas, and loses them with the ot
   cluster.server('a').responses.set('/apis', refusesConnections);
   await cluster.round();
   assert.deepEqual(cluster.schemas()['a'], a);
-  // It has the version of the other one by what is known of it, and there is nothing to compare.
+  // The server has the version of the other one by what is known of it, and there is nothing to compare.
   cluster.become('b', older);
   await cluster.round();
   assert.equal(cluster.snapshot()?.servers[0]?.stale, true);
@@ -359,7 +359,7 @@ test('the schemas of a server of another version are read while it starts, and c
   cluster.become('b', newer);
   starting.set('/readyz', () => jsonDocument({}, 500));
   await cluster.news();
-  // It does not count yet: all that is known have one version.
+  // The starting server does not count yet: all that are known have one version.
   await cluster.round(0);
   assert.deepEqual(cluster.schemas(), { a: undefined, b: undefined });
   await settle();

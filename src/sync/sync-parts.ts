@@ -8,7 +8,7 @@ import type { SyncObserver } from './documents/sync-server.ts';
 import type { SyncTiming } from './documents/timing.ts';
 import type { ClusterSource } from './reading/cluster-source.ts';
 
-/** What a sync job works with: open connections, keys, and everything that tests replace. */
+/** Parts of a sync job: open connections, keys, and everything that tests replace. */
 export interface SyncParts {
   readonly clusterSource: ClusterSource;
   readonly targets: readonly SnapshotTarget[];
@@ -17,7 +17,10 @@ export interface SyncParts {
   readonly previous?: Snapshot | undefined;
   readonly advertised?: PeerAddresses | undefined;
   readonly observer?: SyncObserver | undefined;
-  /** Whether to read the schemas of servers with one minor version, too, to compare them with another cluster's. Default false. */
+  /**
+   * True if the schemas of servers with one minor version are read, too, to compare them with another cluster's.
+   * Default false.
+   */
   readonly alwaysReadsSchemas?: boolean | undefined;
   readonly cluster?: string | undefined;
   readonly timing?: Partial<SyncTiming> | undefined;

@@ -36,9 +36,9 @@ const asking = fc.record({
 
 /** The clocks of one machine. */
 const clocks = fc.record({
-  /** Of the wall clock, milliseconds. */
+  /** Milliseconds by which the wall clock is off. */
   skew: fc.integer({ min: -3_600_000, max: 3_600_000 }),
-  /** Of the one that only rises: so many millionths fast. */
+  /** Millionths by which the clock that only rises is fast. */
   drift: fc.integer({ min: -200, max: 200 }),
 });
 
@@ -47,14 +47,14 @@ const reader = fc.record({
   questions: asking,
   /** From the answer to a snapshot of it. */
   read: fc.integer({ min: 0, max: 10_000 }),
-  /** It was started while `b` was away, or after: it has seen nothing of its start. */
+  /** True if it was started while `b` was away, or after: it has seen nothing of its start. */
   wasStarted: fc.boolean(),
 });
 
 const router = fc.record({
   clocks,
   probes: asking,
-  /** Of the snapshot to it, where it is pushed: by which of the sync jobs, after how long. */
+  /** Milliseconds until the sync job's snapshot has come, where it is pushed; `null`: the router reads itself. */
   pushed: fc.option(fc.integer({ min: 0, max: 60_000 })),
   reader,
 });
@@ -181,7 +181,7 @@ test('whatever clocks and delays do, no router sends to the version of before on
           else if (sent !== undefined) firstAfter = Math.min(firstAfter, time);
         }
       }
-      // What was sent to the version of before has its time to be carried out.
+      // A request to the version of before has its time to be carried out.
       assert.ok(firstAfter - lastBefore >= versionSettlesFor - 2 * step, `${lastBefore}, then ${firstAfter}`);
     }),
     { numRuns: 200 },

@@ -6,7 +6,7 @@ import { versionChanges } from './version-changes.ts';
 
 const start = Date.UTC(2026, 0, 31);
 const serves = ['v1/pods'];
-/** What the monotonic clock shows at the start, milliseconds. */
+/** Milliseconds of the monotonic clock at the start. */
 const monotonicAtStart = 7_000_000;
 
 function snapshotAt(
@@ -21,7 +21,7 @@ function snapshotAt(
 }
 
 /**
- * What the next snapshot says, in seconds since the start.
+ * Changes in the next snapshot, in seconds since the start.
  * @param ready by server: when it was not ready yet, and when it was
  * @param set how far the wall clock was set ahead since the start, seconds
  * @param setSinceBefore the same since the snapshot of before was made
@@ -73,7 +73,7 @@ test('who has not seen a server start waits from now on, until it must count for
   assert.deepEqual(changesOf(before, mixed, 30), ['c 1.35 1.36 40 from 30']);
   // This process has lost it, and has found it ready.
   assert.deepEqual(changesOf(before, mixed, 31, { c: [undefined, 30] }), ['c 1.35 1.36 40 from 31']);
-  // It has lost it and not found it again for long.
+  // This process has lost it and not found it again for long.
   assert.deepEqual(changesOf(before, mixed, 71, { c: [1, 70] }), ['c 1.35 1.36 80 from 9']);
 });
 

@@ -16,7 +16,10 @@ export interface ChangeMoment {
   readonly monotonic: number;
   /** Milliseconds by which the clock of `now` was set ahead since the last snapshot was made. Default 0. */
   readonly set?: number;
-  /** It began a short while ago, without a snapshot: others may know servers that have been away since. Default false. */
+  /**
+   * True if the maker began a short while ago, without a snapshot: others may know servers that have been away since.
+   * Default false.
+   */
   readonly isNewcomer?: boolean;
   /** False: no server can be read, and nothing is forgotten. A snapshot without it would be as young as one that was read. */
   readonly isRead?: boolean;
@@ -88,7 +91,7 @@ export function versionChanges(
   return [...kept, ...changes.filter(({ at }) => now < Date.parse(at) + keptFor)];
 }
 
-/** Whether there was one of its ID before, or one in its place. */
+/** True if a server of its ID was there before, or one in its place. */
 function isKnown(server: SnapshotServer, before: ReadonlyMap<string, SnapshotServer>): boolean {
   return before.has(server.id) || [...before.values()].some((other) => isAt(server, other, true));
 }
@@ -117,7 +120,7 @@ function successorsOf(
   return successors;
 }
 
-/** What was told before, by the clock of now, under the IDs of now. */
+/** Changes that were told before, by the clock of now, under the IDs of now. */
 function keptChanges(
   { metadata }: Snapshot,
   { now, set = 0, isRead = true }: ChangeMoment,

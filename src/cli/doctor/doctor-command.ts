@@ -55,7 +55,7 @@ export const doctorCommand: Command = {
   flags: [examinedConfig, flags],
   otherFlags: [routerSettings],
   async run(given, context) {
-    // What is unknown is reported with all that is wrong with the router.
+    // Unknown flags are reported with all that is wrong with the router.
     const options = readFlags(flags, { ...given, issues: [] });
     const findings = await examine(given, options, context);
     await context.writeOutput(
@@ -134,7 +134,7 @@ function countsLine(findings: readonly Finding[]): Line {
 
 interface UpgradeSide {
   readonly snapshot: Snapshot;
-  /** What its recording does not tell. */
+  /** Findings on what its recording does not tell. */
   readonly findings: readonly Finding[];
 }
 
@@ -190,7 +190,7 @@ async function clusterOfKubeconfig(flag: string, kubeconfig: string): Promise<Up
       servers: [],
       targets: [],
       alwaysReadsSchemas: true,
-      // Who asks sits at this machine: a test cluster on it may be what is asked for.
+      // The caller sits at this machine: a test cluster on this machine may be the one to read.
       peers: { allowLoopback: true },
     },
     AbortSignal.timeout(readingTimeout),

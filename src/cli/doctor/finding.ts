@@ -15,7 +15,7 @@ export interface Finding {
   readonly result: 'ok' | 'warning' | 'failed';
   /** The fact, and for anything but `ok` what to do about it. */
   readonly message: string;
-  /** What the message is about, where that is more than a sentence holds. */
+  /** Resources that the message is about, where they are more than a sentence holds. */
   readonly resources?: readonly string[];
 }
 

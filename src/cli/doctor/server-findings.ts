@@ -163,8 +163,9 @@ function frontProxyAdvice({ certificate }: CertificatePair): string {
 }
 
 /**
- * Whether the router can listen. `doctor` also runs beside the router, which is then what listens there: known by its
- * certificate, and by a check that no API server has, for on a node of kubeadm both present the same certificate.
+ * Finding on whether the router can listen. `doctor` also runs beside the router, which then listens there itself. That
+ * router is known by its certificate, and by a check that no API server has, for on a node of kubeadm both present the
+ * same certificate.
  */
 export async function portFinding(
   config: ServeConfig,

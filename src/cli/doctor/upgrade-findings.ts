@@ -17,9 +17,9 @@ interface Side {
 }
 
 /**
- * What becomes of a cluster that is upgraded from what serves `current` to what serves `target`: which resources vanish,
- * which objects a server cannot decode, where fields may be lost while both versions run. Custom resources and what
- * extension API servers serve are left out: an upgrade of API servers changes nothing of them.
+ * Findings on an upgrade of a cluster from the servers of `current` to those of `target`: which resources vanish, which
+ * objects a server cannot decode, where fields may be lost while both versions run. Custom resources and resources of
+ * extension API servers are left out: an upgrade of API servers changes nothing of them.
  */
 export async function upgradeFindings(current: Snapshot, target: Snapshot): Promise<readonly Finding[]> {
   const from = sideOf(current);

@@ -134,14 +134,14 @@ function issuesOfRequest(
   ];
 }
 
-/** Whoever knows where requests go: a running router, or a snapshot. */
+/** A source that knows where requests go: a running router, or a snapshot. */
 interface Explainer {
   readonly notes: readonly string[];
   readonly text: (request: RequestToExplain) => string | Promise<string>;
   readonly explain: (request: RequestToExplain) => ShownExplanation | Promise<ShownExplanation>;
 }
 
-/** What programs are shown, of which this command knows the notes alone. */
+/** An explanation for programs, of which this command knows the notes alone. */
 type ShownExplanation = Pick<Explanation, 'notes'>;
 
 /** @throws {CommandFailure} with all `issues`, and what is wrong with the snapshot */

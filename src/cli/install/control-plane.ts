@@ -87,7 +87,7 @@ export class ControlPlane {
     return addresses.includes(this.ownAddress) || name === hostname().toLowerCase();
   }
 
-  /** What the kubelet of this node tells of a static pod; `undefined`: nothing, or the cluster cannot be asked. */
+  /** Word of this node's kubelet on a static pod; `undefined`: there is none, or the cluster cannot be asked. */
   async mirrorOf(staticPod: string): Promise<MirrorPod | undefined> {
     const nodes = await this.#get(controlPlaneNodes, nodeList).catch(() => []);
     const own = nodes.find((each) => this.#isOwn(each));
@@ -237,7 +237,7 @@ const nodeList = v.pipe(
   ),
 );
 
-/** Of a static pod, as kubeadm finds it (cmd/kubeadm/app/util/apiclient/wait.go). */
+/** The path of a static pod, as kubeadm finds it (cmd/kubeadm/app/util/apiclient/wait.go). */
 function mirrorPodPath(staticPod: string, node: string): string {
   return `/api/v1/namespaces/kube-system/pods/${staticPod}-${node}`;
 }

@@ -1,7 +1,7 @@
 import { diff } from 'node:util';
 
 export interface TextChange {
-  /** Of a file on the node, or what names the object. */
+  /** Path of a file on the node, or the name of the object. */
   readonly path: string;
   /** `undefined`: there is none. */
   readonly before: string | undefined;
@@ -10,7 +10,7 @@ export interface TextChange {
 
 export interface FileChange extends TextChange {
   readonly mode: number;
-  /** Whether its content is not for a terminal: it holds a key. */
+  /** True if the content is not for a terminal: it holds a key. */
   readonly isSecret?: boolean;
 }
 
@@ -52,7 +52,7 @@ const context = 3;
 /** By the operation of `diff(before, after)`, which takes its first text for what has become of the second. */
 const marks = { '-1': '+', '0': ' ', '1': '-' } as const;
 
-/** What has changed, with the lines around it. `...` stands for lines that are left out after a change. Pure. */
+/** Changed lines, with the lines around them. `...` stands for lines that are left out after a change. Pure. */
 export function diffLines(before: readonly string[], after: readonly string[]): string {
   // Node 26 throws for two texts without a line.
   if (before.length === 0 && after.length === 0) return '';

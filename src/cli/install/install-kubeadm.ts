@@ -58,11 +58,11 @@ export async function dryRunOfInstallation(wish: InstallationWish, site: Install
   return texts.join('');
 }
 
-/** What `install --undo` would change, as a diff; empty when nothing is installed. @throws {InstallationRefused} */
+/** Changes of `install --undo`, as a diff; empty when nothing is installed. @throws {InstallationRefused} */
 export async function dryRunOfUndo(site: InstallationSite): Promise<string> {
   const journal = await readJournal(site.node);
   if (journal === undefined) return '';
-  // Of a cluster that cannot be asked they are left, as an installation leaves them.
+  // The Service's ports stay as they are where the cluster cannot be asked, as an installation leaves them.
   const ports = hasTakenPort(journal)
     ? await (await site.controlPlane()).servicePortChanges(journal.port).catch(() => [])
     : [];
@@ -211,7 +211,7 @@ async function putBack(journal: Journal, controlPlane: ControlPlane, site: Insta
     await takeBack(change, site, run);
   }
   if (!hasTakenPort(journal)) await untilFree(journal.routerPort, site);
-  // What killed runs have left.
+  // Killed runs have left temporary files.
   for (const path of [routerPaths.journal, ...journal.files.map((file) => file.path)]) await node.tidy(path);
   await untilKubeApiServerIsBack(journal, controlPlane, site);
   await node.write({ path: routerPaths.journal, after: undefined, mode: 0o600 });
@@ -238,7 +238,7 @@ async function usedOn(node: KubeadmNode, manifest: string | undefined): Promise<
   try {
     paths = usedFiles(manifest);
   } catch {
-    // Whoever moves or reads kube-apiserver's port says what is wrong with it.
+    // The code that moves or reads kube-apiserver's port says what is wrong with the manifest.
     return [];
   }
   const present = paths.map(async (path) => ((await node.read(path)) === undefined ? [] : [path]));
@@ -248,7 +248,7 @@ async function usedOn(node: KubeadmNode, manifest: string | undefined): Promise<
 /** Past two thirds of its life. kubeadm renews it with none of its own: it is not in /etc/kubernetes. */
 async function isDueForRenewal(text: string): Promise<boolean> {
   const { expiringCredentials } = await import('../../node/credentials/cluster-access.ts');
-  // What cannot be read is somebody else's to see to.
+  // An unreadable kubeconfig is somebody else's to see to.
   const found = await expiringCredentials({ kubeconfig: routerPaths.kubeconfig, text }).catch(() => []);
   return found.some(({ notBefore, notAfter }) => Date.now() > notBefore + ((notAfter - notBefore) * 2) / 3);
 }
@@ -269,7 +269,10 @@ function filesOf(node: KubeadmNode, journal: Journal | undefined): Promise<Reado
   return presentFiles([kubeApiServerManifestPath, ...Object.values(own)], journal, node);
 }
 
-/** What kubeadm has written anew since, such as kube-apiserver in another version, is kept, and moved back to its port. */
+/**
+ * A manifest of kube-apiserver that kubeadm has written anew since, as for another version, is kept, and moved back to
+ * its port.
+ */
 async function undoOf(journal: Journal, node: KubeadmNode): Promise<readonly FileChange[]> {
   const changes = planUndo(journal, await filesOf(node, journal), (path, present, before) =>
     path === kubeApiServerManifestPath ? movedBack(present, before, journal.port) : undefined,

@@ -4,7 +4,7 @@ import { pause } from '../../runtime/time.ts';
 import type { ControlPlane } from './control-plane.ts';
 import { InstallationRefused } from './kubeadm-node.ts';
 
-/** Of the Lease that one installer in a cluster holds while it works, so that no two move a kube-apiserver at a time. */
+/** Name of the Lease that a cluster's one working installer holds, so that no two move a kube-apiserver at a time. */
 export const leaseName = 'mixed-version-proxy-install';
 const collection = '/apis/coordination.k8s.io/v1/namespaces/kube-system/leases';
 const path = `${collection}/${leaseName}`;

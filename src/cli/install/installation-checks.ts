@@ -113,7 +113,7 @@ async function refuseUnlessRouterCanStart(
   };
   const { config } = await readServeInput(
     given,
-    // Who may listen where has been looked at: kube-apiserver still has the port that it leaves to the router.
+    // The ports' listeners have been looked at: kube-apiserver still has the port that it leaves to the router.
     { ...context, readFile, portInUse: async () => undefined },
     { maySkipServerId: isInstalled },
   ).catch((cause: unknown) => {

@@ -13,7 +13,7 @@ const journalSchema = v.object({
   files: v.array(
     v.object({
       path: v.string(),
-      /** What was there; `null`: nothing. */
+      /** Content before the installation; `null`: there was no file. */
       before: v.nullable(v.string()),
       /** Hexadecimal SHA-256 of what was written. */
       written: v.string(),
@@ -25,7 +25,7 @@ const journalSchema = v.object({
   ),
 });
 
-/** What an installation has changed on a node, in its order: enough to take it back. */
+/** Changes of an installation on a node, in its order: enough to take it back. */
 export type Journal = v.InferOutput<typeof journalSchema>;
 
 /** @throws {InstallationRefused} when it is not one of this version */
@@ -59,7 +59,7 @@ export function withChange(journal: Journal, { path, before, after, mode, isSecr
 }
 
 /**
- * What has to change to take an installation back, the last change first. Pure.
+ * Changes that take an installation back, the last change first. Pure.
  * @param mended what a file becomes that a tool of the machine may have written anew since; `undefined`: no tool does that
  * @throws {InstallationRefused} when somebody else has changed a file that was there before
  */
@@ -96,7 +96,7 @@ export function writeJournal(journal: Journal, node: KubeadmNode): Promise<void>
   return node.write({ path: routerPaths.journal, after, mode: 0o600, isSecret: true });
 }
 
-/** What is there of these files, and of those that an installation has changed, by path. */
+/** Content of these files, and of those that an installation has changed, by path. Missing files are left out. */
 export async function presentFiles(
   paths: readonly string[],
   journal: Journal | undefined,
@@ -110,7 +110,7 @@ export async function presentFiles(
   return present;
 }
 
-/** Whether an installation made this file, and nobody has changed it since. Pure. */
+/** True if an installation made this file, and nobody has changed it since. Pure. */
 export function isMade(journal: Journal | undefined, path: string, present: string | undefined): boolean {
   const file = journal?.files.find((each) => each.path === path);
   return file?.before === null && isWritten(file, present);

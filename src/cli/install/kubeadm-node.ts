@@ -11,12 +11,12 @@ import type { ReadTextFile } from '../settings/read-settings.ts';
 import type { FileChange } from './file-change.ts';
 import { readerName } from './reader-rights.ts';
 
-/** What stands in the way. The message tells what to do. */
+/** An obstacle to the installation. The message tells what to do. */
 export class InstallationRefused extends Error {
   override readonly name = 'InstallationRefused';
 }
 
-/** What a manifest is read to; one that is of no use is a refusal with its path. */
+/** Value that a manifest is read to; one that is of no use is a refusal with its path. */
 export function orRefuse<Value>(path: string, read: () => Value): Value {
   try {
     return read();
@@ -46,7 +46,7 @@ export interface KubeadmNode {
   makeKubeconfig(clusterConfiguration: string): Promise<string>;
 }
 
-/** What `isSecret` never has a wider mode than is asked for, whatever the file had that it replaces. */
+/** A file with `isSecret` never has a wider mode than is asked for, whatever the file had that it replaces. */
 type WrittenFile = Pick<FileChange, 'path' | 'after' | 'mode' | 'isSecret'>;
 
 interface KubeadmNodeOptions {
@@ -135,7 +135,7 @@ const temporaryOf = (path: string) => join(dirname(path), `.mixed-version-proxy-
 
 /** One that is there keeps its owner, and its mode where that may be. */
 async function replace(name: string, text: string, mode: number, isSecret: boolean): Promise<void> {
-  // Whoever links it to a file of theirs manages that file.
+  // Somebody who links it to a file of theirs manages that file.
   const path = await realpath(name).catch(() => name);
   const folder = dirname(path);
   const folderMode = mode === 0o600 ? 0o700 : 0o755;

@@ -16,7 +16,7 @@ const movedPort = 6444;
 export interface InstallationWish {
   /** Image of the router; `undefined`: the one that the router's static pod has already. */
   readonly image: string | undefined;
-  /** Whether the router takes the port that clients know. One that has it keeps it in any case. */
+  /** True if the router takes the port that clients know. One that has it keeps it in any case. */
   readonly takesPort: boolean;
   /** The router's beside kube-apiserver; `undefined`: as it is installed, at first 7443. */
   readonly port: number | undefined;
@@ -35,7 +35,7 @@ export interface InstallationPlan {
   readonly router: FileChange | undefined;
 }
 
-/** Whether the router has the port that clients know. */
+/** True if the router has the port that clients know. */
 export function hasTakenPort({ port, routerPort }: Pick<InstallationPlan, 'port' | 'routerPort'>): boolean {
   return port === routerPort;
 }
@@ -47,12 +47,12 @@ interface Installed {
   readonly journal: Journal | undefined;
   /** The kubeconfig that it made is near its end. */
   readonly renewsKubeconfig: boolean;
-  /** Those of `usedFiles` that are on the node. */
+  /** Paths of `usedFiles` that are on the node. */
   readonly used: readonly string[];
 }
 
 /**
- * What has to change on a node of kubeadm. Pure.
+ * Changes that are needed on a node of kubeadm. Pure.
  * @param files what is there, by path
  * @throws {InstallationRefused}
  */
@@ -176,7 +176,7 @@ function manifestOf(
   );
 }
 
-/** What an operator may have set in the router's manifest (docs/guides/sizing.md, shutdown.md): it stays. */
+/** Settings that an operator may have made in the router's manifest (docs/guides/sizing.md, shutdown.md): they stay. */
 const ownSettings = [
   ['spec', 'terminationGracePeriodSeconds'],
   ['spec', 'containers', 0, 'resources'],

@@ -60,7 +60,7 @@ const roles: readonly Role[] = [
   },
   { ...reader, namespace: 'kube-system', rules: [watched('coordination.k8s.io', 'leases')] },
   { ...reader, namespace: 'default', rules: [watched('discovery.k8s.io', 'endpointslices')] },
-  // Those who may do everything need none of these (`kubeadm:cluster-admins`).
+  // Callers who may do everything need none of these (`kubeadm:cluster-admins`).
   {
     name: 'mixed-version-proxy-monitor',
     rules: [ownPaths(['get'], 'metrics', 'metrics/slis', 'v1/status')],

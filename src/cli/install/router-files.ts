@@ -81,7 +81,7 @@ export function usedFiles(manifest: string): readonly string[] {
   const { flags, valuesOf, hostPath } = parseKubeApiServerManifest(manifest);
   const pairs = valuesOf('tls-sni-cert-key').flatMap((value) => value.replace(/:.*/s, '').split(','));
   const serving = flags.get('tls-cert-file');
-  // What `--peer-ca-file` is found in where kube-apiserver has none.
+  // The authority in which `--peer-ca-file` is found where kube-apiserver has none.
   const authority = serving === undefined ? [] : [posix.join(posix.dirname(serving), 'ca.crt')];
   const named = [...usedFlags.flatMap((name) => flags.get(name) ?? []), ...pairs, ...authority];
   return [...new Set(named.flatMap((path) => hostPath(path) ?? []))].sort();

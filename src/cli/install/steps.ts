@@ -218,7 +218,7 @@ function serviceStep({ controlPlane, plan }: InstallationRun): Step {
       if (!hasTakenPort(plan)) return [];
       const isEverywhere = (await controlPlane.othersNotReady(plan.kubeApiServerPort)).length === 0;
       const port = isEverywhere ? plan.kubeApiServerPort : plan.port;
-      // Of a cluster that cannot be asked they are left, as an installation leaves them.
+      // The Service's ports stay as they are where the cluster cannot be asked, as an installation leaves them.
       return controlPlane.servicePortChanges(port).catch(() => []);
     },
     do: wanted,

@@ -22,7 +22,7 @@ before(async () => {
 
 const reading = { kubeconfig: ['reader.kubeconfig'] };
 
-/** What is found beside these options, on a node with this manifest. */
+/** Settings that are found beside these options, on a node with this manifest. */
 function found(
   given: RawServeFlags,
   manifest: string | null = kubeadmManifest({ pki: '/pki', securePort: 6444 }),
@@ -56,7 +56,7 @@ const everything = {
   'peer-ca-file': '/pki/ca.crt',
 };
 
-/** What is found, without some of it. */
+/** Settings that are found, without some of them. */
 const without = (...names: (keyof typeof everything)[]) =>
   Object.fromEntries(Object.entries(everything).filter(([name]) => !names.some((each) => each === name)));
 

@@ -17,7 +17,7 @@ import {
 export interface FoundSettings {
   readonly values: GivenValues;
   readonly issues: readonly SettingIssue[];
-  /** What the router does differently from the kube-apiserver. */
+  /** Differences of the router from the kube-apiserver. */
   readonly warnings: readonly SettingIssue[];
   readonly manifest?: { readonly path: string; readonly text: string };
   /** Why nothing was found, for those who miss it. */
@@ -45,8 +45,8 @@ const together: readonly (readonly RouterFlag[])[] = [
 const settingsByFlag = new Map(settingsOf(routerSettings).map((setting) => [setting.flag, setting]));
 
 /**
- * What a router that reads the cluster itself can take from the kube-apiserver that it stands in front of: where that one
- * listens, and the files that it is given. Whatever is given wins. The server's ID is not here: the cluster tells it.
+ * Settings for a router that reads the cluster itself, from the kube-apiserver behind it: where that one listens, and
+ * the files that it is given. Whatever is given wins. The server's ID is not here: the cluster tells it.
  */
 export function findSettings(given: GivenValues, readFile: ReadTextFile): FoundSettings {
   const nothing = { values: new Map(), issues: [], warnings: [] };
@@ -120,7 +120,7 @@ function readManifest(
   }
 }
 
-/** Whether a router reads the cluster itself, and stands in front of one server of it. */
+/** True if a router reads the cluster itself, and stands in front of one server of it. */
 export function readsForOneServer(given: GivenValues): boolean {
   const isOn = (flag: RouterFlag) => given.get(flag)?.input === true;
   return (given.has('kubeconfig') || isOn('in-cluster')) && !isOn('gateway');

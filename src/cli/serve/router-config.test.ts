@@ -4,7 +4,7 @@ import { createCertificateAuthority } from '../../../demo/certificate-authority.
 import { assertionKeysFile, speaker } from '../../../test/support/assertions.ts';
 import { type FlagChanges, ServeOptionsCheck, serveFiles } from '../../../test/support/serve-options.ts';
 
-// What is said about flags, alone and together, stands in test/fixtures/flags (test/flags/golden.test.ts).
+// Messages about flags, alone and together, stand in test/fixtures/flags (test/flags/golden.test.ts).
 
 let check: ServeOptionsCheck;
 before(async () => {

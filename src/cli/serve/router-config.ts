@@ -112,7 +112,7 @@ function derivedFrom(
     health: isProbing ? { interval: health.checkInterval, ...probing } : undefined,
     tls: { minVersion: serving.tlsMinVersion === 'VersionTLS12' ? 'TLSv1.2' : 'TLSv1.3' },
     timeouts: {
-      // What is left is for the second server.
+      // The rest is for the second server.
       responseHeader: Math.min(45_000, timeouts.request * 0.75),
       tlsHandshake: 10_000,
     },
@@ -275,7 +275,7 @@ function readRequestHeader(
     );
   }
   const { allowedNames } = settings.values.authentication.requestHeader;
-  // It has an error of its own.
+  // A faulty value has an error of its own.
   if (allowedNames === undefined) return undefined;
   if (allowedNames.length === 0) {
     settings.warn(

@@ -178,7 +178,7 @@ function keyOffset(document: Document.Parsed, keys: Keys): number | undefined {
   return isNode(key) ? key.range?.[0] : undefined;
 }
 
-/** What may have been meant by a key: a similar one of its section, or one that stands elsewhere, or is named by its flag. */
+/** Keys that may have been meant: similar ones of its section, ones that stand elsewhere, or ones named by a flag. */
 function meant(name: string, section: SectionSchema, { settings }: ConfigurationKind): string {
   const similar = similarName(name, Object.keys(section.entries));
   const elsewhere = settingsOf(settings).flatMap(({ path, flag }) => {

@@ -12,7 +12,7 @@ import { fieldPath } from '../../runtime/validation.ts';
 import { type GivenArguments, helpHint } from '../terminal/command.ts';
 import { CommandFailure } from '../terminal/command-context.ts';
 
-/** What was given under each flag, as it was given, occurrence by occurrence. */
+/** Values of each flag as they were given, occurrence by occurrence. */
 export type RawFlags<Flag extends string = string> = Readonly<Partial<Record<Flag, readonly string[]>>>;
 
 export type Source =
@@ -40,7 +40,7 @@ export interface SettingIssue {
   readonly flag: `--${string}`;
   readonly message: string;
   readonly source?: Source;
-  /** Whether it is about something that was not given: what cannot be read may have been meant for it. */
+  /** True if the issue is about something that was not given: an unreadable input may have been meant for it. */
   readonly isOfMissing?: true;
 }
 
@@ -111,7 +111,7 @@ export class Settings<Root extends SectionSchema> {
     return this.#given.get(flag)?.source.kind === 'found';
   }
 
-  /** Whether it was given, and not only to say that something is off that is off anyway. */
+  /** True if the flag was given, and not only to say that something is off that is off anyway. */
   isUsed(flag: string): boolean {
     const given = this.#given.get(flag);
     const isOff = given?.input === false && this.#settings.get(flag)?.about.default !== true;
@@ -217,7 +217,7 @@ export function merged(layers: readonly GivenValues[]): GivenValues {
   return new Map(layers.toReversed().flatMap((layer) => [...layer]));
 }
 
-/** What is wrong with a value; empty: nothing is. Messages are predicates that follow the path. */
+/** Faults of a value; empty: there is none. Messages are predicates that follow the path. */
 export function faultsOf(
   { takes, about }: Pick<Setting, 'takes' | 'about'>,
   input: unknown,

@@ -11,7 +11,7 @@ import { type CommandContext, CommandFailure, readInputFile } from '../terminal/
 
 interface SnapshotInput {
   readonly table: RoutingTable;
-  /** What a reader has to know about it, such as that no signature was checked. */
+  /** Notes for a reader of the snapshot, such as that no signature was checked. */
   readonly notes: readonly string[];
 }
 

@@ -101,7 +101,7 @@ function notTold(
 
 const statusMessage = v.pipe(v.string(), v.parseJson(), v.object({ message: v.string() }));
 
-/** What a router says itself (metav1.Status): what or whom it refuses, or that it cannot tell yet. */
+/** The router's own word (metav1.Status): what or whom it refuses, or that it cannot tell yet. */
 function ownReason(status: number, text: string): string | undefined {
   if (![400, 403, 503].includes(status)) return undefined;
   const parsed = v.safeParse(statusMessage, text);

@@ -6,7 +6,7 @@ import type { RouterOfServer, RoutersView } from './routers-view.ts';
 
 type ReadRouters = Pick<RoutersView, 'routers' | 'notAsked'>;
 
-/** Of a router that does not tell, the reason is part of what is returned. */
+/** Asks each router. Where one does not tell, the reason is part of what is returned. */
 export async function readRouters(connections: readonly RouterConnection[]): Promise<ReadRouters> {
   const routers = await Promise.all(connections.map((connection) => readOne(connection)));
   return { routers, notAsked: [] };

@@ -90,12 +90,12 @@ interface FoundKubeconfig {
   readonly source: string;
 }
 
-/** Whether a kubeconfig is where kubectl looks for one. */
+/** True if a kubeconfig is where kubectl looks for one. */
 export function isKubeconfigThere(context: Pick<CommandContext, 'environment'>): boolean {
   return findKubeconfig(undefined, context, []) !== undefined;
 }
 
-/** Of the flag, else of the variable KUBECONFIG, else `~/.kube/config` where there is one, as for kubectl. */
+/** The file of the flag, else of the variable KUBECONFIG, else `~/.kube/config` where there is one, as for kubectl. */
 function findKubeconfig(
   flag: string | undefined,
   { environment }: Pick<CommandContext, 'environment'>,

@@ -112,7 +112,7 @@ describe('whether routers agree', () => {
     assert.equal(agree([router('a'), router('b')], ['c']), null);
     assert.equal(agree([router('a'), down]), null);
     assert.equal(agree([router('a'), router('b', { snapshot: null })]), null);
-    // What the others say differs, whatever one does not tell.
+    // The others differ, whatever one does not tell.
     assert.equal(agree([router('a'), router('b', { enabled: false }), down]), false);
   });
 });

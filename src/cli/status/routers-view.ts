@@ -1,7 +1,7 @@
 import type { RouterStatus } from '../../own-paths/status/status-schema.ts';
 
 export interface RoutersView {
-  /** Whether they decide alike. `null`: not known, since not all told what they know. */
+  /** True if they decide alike. `null`: not known, since not all told what they know. */
   readonly agree: boolean | null;
   readonly differences: readonly Difference[];
   /** IDs of the servers whose routers could not be asked, because no address of them is known. */
@@ -10,7 +10,7 @@ export interface RoutersView {
 }
 
 export interface Difference {
-  /** What it is about: a setting, or a server by its ID. */
+  /** Subject: a setting, or a server by its ID. */
   readonly subject: string;
   readonly values: readonly { readonly value: string; readonly routers: readonly string[] }[];
 }
@@ -18,7 +18,7 @@ export interface Difference {
 export interface RouterOfServer {
   /** Where it was asked, `https://host:port`. */
   readonly server: string;
-  /** Of the server that it stands before; `null`: a gateway, or not known. */
+  /** ID of the server that it stands before; `null`: a gateway, or not known. */
   readonly serverId: string | null;
   /** Why it does not tell, in a sentence that names `server`; `null` where it does. */
   readonly error: string | null;
@@ -40,7 +40,7 @@ export function differencesBetween(routers: readonly RouterOfServer[]): readonly
   ];
 }
 
-/** Whether routers decide alike. `null`: not known, since not all could be asked, or not all have a snapshot. Pure. */
+/** True if routers decide alike. `null`: not known, since not all could be asked, or not all have a snapshot. Pure. */
 export function agreementOf(
   routers: readonly RouterOfServer[],
   differences: readonly Difference[],

@@ -134,7 +134,7 @@ describe('status of several routers', () => {
     );
     assert.equal(code, 1);
     assert.match(output, new RegExp(`^127\\.0\\.0\\.1:${first.apiServer.port} +no status$`, 'm'));
-    // It may well be ready: it did not tell.
+    // The one without a status may well be ready: it did not tell.
     assert.match(output, new RegExp(`^Not known:\\n +https://127\\.0\\.0\\.1:${first.apiServer.port}`, 'm'));
     assert.doesNotMatch(output, /^Not ready:/m);
   });

@@ -39,7 +39,7 @@ export function readSyncInput(flags: SyncFlags, context: CommandContext) {
   const given = readGiven(context, syncConfiguration, syncFlags, flags);
   const settings = new Settings(syncFlags, given.layers, context.readFile);
   const plan = planSync(settings);
-  // Of files that could not be read nothing more is to be told.
+  // Files that could not be read have their errors already: no more is to be told of them.
   if (settings.issues.length === 0 && plan.kind !== 'offline') checkPemFiles(settings, context.clock());
   const lines = [...given.issues, ...given.certain(settings.issues)];
   if (lines.length > 0) throw new CommandFailure(2, lines);
@@ -166,7 +166,7 @@ function lastReadable(
     try {
       last = readFile(path) || last;
     } catch {
-      // It stays as it was.
+      // The last text stays.
     }
     return last;
   };

@@ -12,7 +12,7 @@ import { givenByFlags, Settings } from '../settings/read-settings.ts';
 import { planSync, type SyncFlags } from './plan-sync.ts';
 import { syncFlags } from './sync-settings.ts';
 
-// What is said about flags, alone and together, stands in test/fixtures/flags (test/flags/golden.test.ts).
+// Messages about flags, alone and together, stand in test/fixtures/flags (test/flags/golden.test.ts).
 
 const files = new Map<string, string>([
   ['ca.crt', 'CA'],
@@ -46,7 +46,7 @@ const complete: SyncFlags = {
 /** Flags to change; `undefined` leaves one out. */
 type Changes = { readonly [Name in keyof SyncFlags]: SyncFlags[Name] | undefined };
 
-/** What `sync` is to do, and a line for each error. */
+/** The plan of `sync`, and a line for each error. */
 function planned(changes: Changes) {
   const given = Object.entries({ ...complete, ...changes }).filter(([, values]) => values !== undefined);
   const settings = new Settings(

@@ -82,7 +82,7 @@ async function syncOffline(plan: OfflineSync, context: CommandContext): Promise<
       `wrote ${target}: generation ${metadata.generation} with ${count(servers.length, 'server')}\n`,
     );
   }
-  // What can be read is written all the same: a bug report may well be about the server that cannot.
+  // Readable servers are written all the same: a bug report may well be about the server that cannot be read.
   return reportUnread(readings, context) ? 1 : 0;
 }
 
@@ -113,7 +113,7 @@ async function syncLive(plan: LiveSync, logger: Logger, context: CommandContext)
     }
     return 0;
   } catch (cause) {
-    // What an ordered stop cuts off is no failure.
+    // Work that an ordered stop cuts off is no failure.
     if (stop.signal.aborted && !plan.once) return 0;
     // Configured wrongly, not failed while running: a supervisor need not try again.
     if (cause instanceof SyncOptionsError) throw new CommandFailure(2, [errorMessage(cause)], { cause });

@@ -6,12 +6,12 @@ import { onReloadSignal, type ShutdownSignal, shutdownSignal } from '../../node/
 import { listenError } from '../../node/serving/server-error.ts';
 import { fileErrorMessage } from '../../runtime/errors.ts';
 
-/** What a subcommand may touch of the process that runs it. Tests bring their own. */
+/** The parts of the process that a subcommand may touch. Tests bring their own. */
 export interface CommandContext {
   readonly stdin: AsyncIterable<Uint8Array>;
   /** Resolves once the reader has taken it, so that a slow reader slows the command instead of filling memory. */
   readonly writeOutput: (text: string) => Promise<void>;
-  /** Whether the output is for a person's eyes: a terminal that shows colours, and colours were not turned off. */
+  /** True if the output is for a person's eyes: a terminal that shows colours, and colours were not turned off. */
   readonly outputTakesColor: boolean;
   readonly outputWidth: () => number;
   readonly writeError: (text: string) => void;
@@ -70,7 +70,7 @@ function errorWriter(stream: Pick<NodeJS.WriteStream, 'write' | 'writableLength'
   };
 }
 
-/** Whether standard output is a terminal that shows colours, unless NO_COLOR is set. */
+/** True if standard output is a terminal that shows colours, unless NO_COLOR is set. */
 export function showsColors(): boolean {
   return process.stdout.isTTY === true && process.stdout.hasColors();
 }
@@ -99,7 +99,7 @@ async function* standardInput(): AsyncGenerator<Uint8Array> {
 export type ExitCode = 0 | 1 | 2;
 
 interface CommandFailureOptions extends ErrorOptions {
-  /** What to do about it, on the line behind the problems. Default: they say all. */
+  /** Advice, on the line behind the problems. Default: they say all. */
   readonly hint?: string | undefined;
 }
 
@@ -118,7 +118,7 @@ export class CommandFailure extends Error {
   }
 }
 
-/** What would keep the router from listening now; where the port is in use it may be the router itself, which runs already. */
+/** Reason why the router could not listen now; where the port is in use, the router itself may run there already. */
 export async function portInUse({
   bindAddress: host,
   port,

@@ -7,8 +7,8 @@ export const outputSetting = setting('output', choice('text', 'json'), {
 });
 
 /**
- * What JSON leaves as it is, and what turns or hides other characters, such as U+202E (CVE-2021-42574). C0 it escapes itself
- * (RFC 8259 section 7).
+ * Characters that JSON leaves as they are, and that turn or hide others, such as U+202E (CVE-2021-42574). JSON itself
+ * escapes C0 (RFC 8259 section 7).
  */
 const controlCharacters = /[\u007f-\u009f\p{Cf}\p{Zl}\p{Zp}]/gu;
 

@@ -10,7 +10,7 @@ import type { PartialUse, ResourceUse } from './partial-use.ts';
 /** Requests of the last hour, of a server, of a version, or of all. */
 export interface Traffic {
   readonly requests: number;
-  /** Of the last whole minute; before there has been one, since the router started. */
+  /** Requests a second in the last whole minute; before there has been one, since the router started. */
   readonly perSecond: number;
   readonly refused: number;
   readonly failed: number;
@@ -18,7 +18,7 @@ export interface Traffic {
   readonly perMinute: readonly number[];
 }
 
-/** What `v1/history` tells: the last hour as this router saw it. Times are RFC 3339. */
+/** The view of `v1/history`: the last hour as this router saw it. Times are RFC 3339. */
 export interface HistoryView {
   /** The later of an hour ago and the start of this router. */
   readonly since: string;
@@ -38,9 +38,9 @@ export interface HistoryView {
     readonly requests: number;
     readonly reasons: readonly { readonly reason: DecisionReason; readonly requests: number }[];
   };
-  /** What happened to the cluster, the newest first. */
+  /** Events of the cluster, the newest first. */
   readonly timeline: readonly (Omit<UpgradeEvent, 'at'> & { readonly at: string })[];
-  /** Who uses what not all servers serve, the most used first. */
+  /** Resources that not all servers serve, with those who use them, the most used first. */
   readonly partlyServed: readonly PartlyServed[];
   /** Requests for further resources of the kind than are kept, since the router started. */
   readonly otherPartlyServed: number;
@@ -237,7 +237,7 @@ export interface KnownCluster {
   readonly preferred: string | undefined;
 }
 
-/** What is new with `after`. @param now milliseconds since the epoch. Pure. */
+/** Events that are new with `after`. @param now milliseconds since the epoch. Pure. */
 export function upgradeEvents(
   before: KnownCluster | undefined,
   after: KnownCluster,

@@ -26,7 +26,7 @@ export interface Minute {
 export class MinuteRing {
   readonly #minutes: (Minute | undefined)[] = new Array(keptMinutes);
   #current: Minute | undefined;
-  /** Of the current minute, by server. Begun anew when versions may have changed. */
+  /** Slots of the current minute, by server. Begun anew when versions may have changed. */
   readonly #slots = new Map<string, ServerMinute>();
 
   versionsChanged(): void {

@@ -5,9 +5,9 @@ import type { ServedBy } from '../../snapshot/routing-table/routing-table.ts';
 /** Resources, and clients of each, that are kept. */
 const keptResources = 100;
 const keptClients = 20;
-/** Of a name that a client gives itself. In characters. */
+/** Characters of a name that a client gives itself. */
 const longestName = 128;
-/** What was not used for so long makes room. Milliseconds. */
+/** Milliseconds after which an unused entry makes room. */
 const keptFor = 3_600_000;
 const lookInterval = 60_000;
 
@@ -35,7 +35,7 @@ export interface ResourceUse {
 
 export class PartialUse {
   readonly #resources = new Kept<ResourceUse>(keptResources);
-  /** What was found last for who serves it: spares a request the name. */
+  /** The entry that was found last for those who serve it: spares a request the name. */
   readonly #found = new WeakMap<ServedBy, ResourceUse>();
   #otherRequests = 0;
 

@@ -68,7 +68,7 @@ export class RouterHistory implements RequestObserver, HealthObserver {
     this.#ring.responded(now, id, this.#versionOf, status, reroutedFor);
     if (table === undefined || !requestInfo.isResourceRequest) return;
     const servedBy = serversOf(requestInfo, table);
-    // What all servers serve is not at stake.
+    // Resources that all servers serve are not at stake.
     if (servedBy === undefined || servedBy.servers.length >= table.servers.length) return;
     const user = caller?.kind === 'authenticated' ? caller.user.name : undefined;
     this.#use.used(servedBy, requestInfo, firstHeader(inbound.headers, 'user-agent'), user, now);

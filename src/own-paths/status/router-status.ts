@@ -35,7 +35,7 @@ export interface RouterStatusOptions
     /** Default: nothing. */
     concerns?(): readonly SnapshotConcern[];
   };
-  /** What the runtime has to say about certificates and key files, where it reads any. Default: nothing. */
+  /** Report of the runtime on certificates and key files, where it reads any. Default: nothing. */
   readonly credentialFiles?: CredentialFiles | undefined;
   /** Settings that were found on this machine or in the cluster. Default: none. */
   readonly found?: readonly FoundSetting[] | undefined;
@@ -206,7 +206,7 @@ export function oldSnapshotWarnings(
 
 const namedIds = 10;
 
-/** Whether a snapshot is of other servers than the local one. Pure. */
+/** True if a snapshot is of other servers than the local one. Pure. */
 export function lacksOwnServer(table: RoutingTable, serverId: string | undefined): boolean {
   return serverId !== undefined && table.server(serverId) === undefined;
 }
@@ -249,7 +249,7 @@ function portOf(origin: string): number {
   return Number(new URL(origin).port || 443);
 }
 
-/** What was found, with the ID that the snapshot in use has the local server under. Pure. */
+/** Settings that were found, with the ID that the snapshot in use has the local server under. Pure. */
 function foundInUse(found: readonly FoundSetting[], serverId: string | undefined): readonly FoundSetting[] {
   return found.map((setting) => {
     const { flag, value, source } = setting;
@@ -262,7 +262,7 @@ function foundInUse(found: readonly FoundSetting[], serverId: string | undefined
 /** By resource: the group versions that it is stored at, each with the IDs of the servers that cannot decode it. */
 type UndecodableVersions = ReadonlyMap<string, ReadonlyMap<string, readonly string[]>>;
 
-/** What `ServedSet.undecodableVersions` says of all servers. Pure. */
+/** The `ServedSet.undecodableVersions` of all servers. Pure. */
 export function undecodableVersions(table: RoutingTable | undefined): UndecodableVersions {
   const { servers = [], servedSets = {} } = table?.snapshot ?? {};
   const found = servers.flatMap(({ id, serves }) =>
@@ -370,8 +370,8 @@ export function qualifiedResource(storageVersionName: string): string {
 export type ListedServer = RouterStatus['servers'][number];
 
 /**
- * Whether requests can be sent to it: it is not known to be down, has not left, and has an address. A server whose
- * health is not known counts as one that serves.
+ * True if requests can be sent to the server: it is not known to be down, has not left, and has an address. A server
+ * whose health is not known counts as one that serves.
  */
 export function isUsable({ local, address, departedAt, health }: ListedServer): boolean {
   // The local server's address is its flag's, whatever the snapshot has.
@@ -383,7 +383,7 @@ export function countHealthy(servers: readonly ListedServer[]): number {
     .length;
 }
 
-/** Of what not all servers serve, resources and subresources. */
+/** Number of resources and subresources that not all servers serve. */
 export function countDiffering(served: RouterStatus['served']): number {
   return (served?.differing ?? []).reduce((count, { rows }) => count + rows.length, 0);
 }

@@ -25,7 +25,7 @@ const health = open({
 
 /** A file that the router uses. */
 const file = {
-  /** What the file is for: the flag that names it, without dashes. */
+  /** Purpose of the file: the flag that names it, without dashes. */
   name: v.string(),
   path: v.string(),
   /** When a changed file was last taken into use; `null`: it is as it was at start. */
@@ -34,15 +34,15 @@ const file = {
   lastError: v.nullable(v.string()),
 };
 
-/** What `v1/status` shows. */
+/** The document of `v1/status`. */
 const routerStatus = open({
   /** `sidecar`, or `gateway`: no server is local. */
   form: v.string(),
   /** ID of the local server; `null` in the gateway form. */
   serverId: v.nullable(v.string()),
-  /** Of the local server, which need not be in the snapshot; `null` in the gateway form. */
+  /** Health of the local server, which need not be in the snapshot; `null` in the gateway form. */
   localServer: v.nullable(health),
-  /** What `/readyz` says, with its reasons. */
+  /** Result of `/readyz`, with its reasons. */
   readiness: open({
     ready: v.boolean(),
     failures: v.array(open({ name: v.string(), reason: v.string() })),
@@ -52,9 +52,9 @@ const routerStatus = open({
   preferredVersion: open({
     /** `majority`, `newest`, `oldest`, `local`, or a minor version. */
     configured: v.string(),
-    /** What that comes to by the snapshot; `null` while the servers are of one version, or have not been compared. */
+    /** Version that this comes to by the snapshot; `null` while the servers are of one version, or not compared yet. */
     minor: v.nullable(v.string()),
-    /** What it comes to from an instant on that is the same at every router; `null` while no change is foreseen. */
+    /** Version that this comes to from an instant on, the same at every router; `null` while no change is foreseen. */
     coming: v.nullable(open({ minor: v.string(), at: time })),
     /** Servers enforce different admission policies, so that every write goes to that version. */
     enforcementDiffers: v.boolean(),
@@ -71,13 +71,13 @@ const routerStatus = open({
       source: v.string(),
       /** The name that the sync job was given for it; `null`: none. */
       cluster: v.nullable(v.string()),
-      /** Of extension API servers: `metrics.k8s.io/v1beta1`, `<namespace>/<name>`. */
+      /** APIs of extension API servers: `metrics.k8s.io/v1beta1`, `<namespace>/<name>`. */
       extensionApis: v.array(open({ groupVersion: v.string(), service: v.string(), available: v.boolean() })),
       /** For example `example.com/v1`. */
       customResourceGroups: texts,
     }),
   ),
-  /** What the sync job in this router last read; `null` where snapshots are pushed. */
+  /** The last reading of the sync job in this router; `null` where snapshots are pushed. */
   embeddedSync: v.nullable(
     open({
       /** The kubeconfig by which the cluster is read, or `in-cluster`. */
@@ -89,11 +89,11 @@ const routerStatus = open({
   servers: v.array(
     open({
       id: v.string(),
-      /** Of its machine. */
+      /** Name of its machine. */
       hostname: v.nullable(v.string()),
       local: v.boolean(),
       address: v.nullable(v.string()),
-      /** Who says so (`RoutingServer.addressSource`). */
+      /** Source of the address (`RoutingServer.addressSource`). */
       addressSource: v.nullable(v.string()),
       version: v.nullable(v.string()),
       /**
@@ -110,14 +110,14 @@ const routerStatus = open({
       health,
     }),
   ),
-  /** What servers serve, compared; `null`: there has been no snapshot. */
+  /** Comparison of what servers serve; `null`: there has been no snapshot. */
   served: v.nullable(
     open({
       /** Servers of one version that serve the same, however many they are. The oldest version first. */
       columns: v.array(open({ version: v.nullable(v.string()), servers: texts })),
       /** In one version each: `batch/v1` and `batch/v1beta1` of one resource count twice. */
       resources: v.number(),
-      /** What not all servers serve. Groups and resources are in the order of their names, core first. */
+      /** Resources that not all servers serve. Groups and resources are in the order of their names, core first. */
       differing: v.array(
         open({
           group: v.string(),
@@ -142,7 +142,7 @@ const routerStatus = open({
   certificates: v.array(
     open({
       ...file,
-      /** Of the certificate in it that ends first; attributes joined by `, `. Of a token: whose it is. */
+      /** Subject of the certificate in it that ends first; attributes joined by `, `. For a token: whose it is. */
       subject: v.string(),
       notBefore: time,
       notAfter: time,

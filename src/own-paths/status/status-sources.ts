@@ -61,7 +61,7 @@ export function expiryWarnings(files: CredentialFiles): readonly string[] {
 
 const day = 86_400_000;
 
-/** Of a credential, when it is valid: milliseconds since the epoch. */
+/** Time in which a credential is valid: milliseconds since the epoch. */
 interface Validity {
   readonly notBefore: number;
   readonly notAfter: number;

@@ -91,7 +91,7 @@ for (const address of [
   'ⓛocalhost:6443',
   '127.0.0.1%00.example.com:6443',
   '%31%32%37.0.0.1:6443',
-  // Whose host is it?
+  // The host of these is in doubt.
   '10.0.0.1:6443@evil.example:6443',
   'evil.example#@10.0.0.1:6443',
   '10.0.0.1/path:6443',

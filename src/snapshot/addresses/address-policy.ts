@@ -81,7 +81,7 @@ const metadataNames = new Set([
 ]);
 
 /**
- * Whether a router may dial `address` (`host:port`, or `https://host[:port]`). Pure.
+ * Reason why a router may not dial `address` (`host:port`, or `https://host[:port]`). Pure.
  *
  * A DNS name passes unless it is known to mean this machine or a metadata service: what it resolves to must
  * be checked with `checkIpAddress` at the moment of connecting, or a changed DNS response bypasses this check.

@@ -189,7 +189,7 @@ export interface AdvertisedAddress {
   readonly by: AdvertisedBy;
 }
 
-/** What a router tells about itself to callers that may push snapshots to it. */
+/** The identity and address that a router tells to callers that may push snapshots to it. */
 export interface AdvertisedServer extends AdvertisedAddress {
   readonly serverId: string;
 }
@@ -201,7 +201,7 @@ export interface AdvertisedServer extends AdvertisedAddress {
  */
 export const advertisedAddressHeader = 'mixed-version-proxy-advertised-address';
 
-/** Whether an operator has named the address for others; what a router falls back to is only its guess. */
+/** True if an operator has named the address for others; the address that a router falls back to is only its guess. */
 export function isGivenByOperator({ by }: Pick<AdvertisedAddress, 'by'>): boolean {
   return by === 'peer-advertise-ip' || by === 'advertise-address';
 }

@@ -3,7 +3,7 @@
  * bound can be read without harm. Snapshots are signed, but a bug in their maker must not take routers down.
  */
 export const snapshotLimits = {
-  /** Of the sets together, and of the rest. 50 servers with 400 resources each take under 250 KB; 1,000 CRDs some MB. */
+  /** Bytes of all sets, and of the rest. 50 servers with 400 resources each take under 250 KB; 1,000 CRDs some MB. */
   bytes: 8 * 1024 * 1024,
   /** Characters that all sets have when what they share is written out for each of them. */
   unpacked: 32 * 1024 * 1024,

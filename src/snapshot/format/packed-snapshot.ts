@@ -4,7 +4,7 @@ import { createTimeSlice, type TimeSlice } from '../../runtime/time.ts';
 import type { APIGroupDiscovery, ServedSet, Snapshot } from './schema.ts';
 import { type PackedSet, setText } from './served-set-key.ts';
 
-/** What `set` has that `base` has not, and the other way round. */
+/** Difference of `set` from `base`, both ways. */
 async function differenceFrom(
   [baseKey, base]: readonly [key: string, set: ServedSet],
   set: ServedSet,
@@ -127,7 +127,7 @@ async function listText(items: readonly object[], slice: TimeSlice): Promise<str
   return `[${members.join(',')}]`;
 }
 
-/** Whether two snapshots say the same, but for generation and time. The keys of the sets stand for their content. */
+/** True if two snapshots say the same, but for generation and time. The keys of the sets stand for their content. */
 export function isSameContent(one: Snapshot, other: Snapshot): boolean {
   return isSameJson(contentOf(one), contentOf(other));
 }

@@ -44,7 +44,7 @@ type ParseSnapshotResult =
   /** The first hundred errors, each with its path; where there are more, a last entry says how many. */
   | { readonly ok: false; readonly issues: readonly DocumentIssue[] };
 
-// What has been checked, each as the very object that it came back as.
+// Sets and groups that have been checked, each as the very object that it came back as.
 const checkedSets = new WeakMap<object, { readonly key: string; readonly set: ServedSet }>();
 const checkedGroups = new WeakMap<object, APIGroupDiscovery>();
 
@@ -130,7 +130,10 @@ const setMembers: ReadonlySet<string> = new Set<keyof PackedSet>([
   'openapiV3',
 ]);
 
-/** What an entry of a set's map counts in `snapshotLimits.unpacked`: a set that differs in one entry has a map of its own. */
+/**
+ * Characters that an entry of a set's map counts in `snapshotLimits.unpacked`. A set that differs in one entry has a
+ * map of its own.
+ */
 const entryCharacters = 16;
 
 /**
@@ -171,7 +174,7 @@ class SnapshotReader {
     const read = [...this.#sets].filter(([key]) => served.has(key) && !this.#held.has(key));
     const snapshot = {
       servers,
-      // Those that are held stand first: the others were sent as what differs from them.
+      // Sets that are held stand first: the others were sent as their difference from these.
       servedSets: Object.fromEntries([...kept, ...read]),
       apiServices: await this.#list(
         apiServices,
@@ -327,7 +330,7 @@ class SnapshotReader {
     return group;
   }
 
-  /** Whether the sets until this one, with everything that they share written out for each, are small enough. */
+  /** True if the sets until this one, with everything that they share written out for each, are small enough. */
   async #fits(set: ServedSet, base?: ServedSet): Promise<boolean> {
     const { unpacked } = snapshotLimits;
     const isFirst = this.#characters <= unpacked;

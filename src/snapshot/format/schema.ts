@@ -96,7 +96,7 @@ const countedVersion = textThat(
   'a version such as 1.36 or 1.36 emulating 1.35',
 );
 
-/** Of what a server was started with. */
+/** Short digest of what a server was started with. */
 const shortDigest = textThat((value) => /^[0-9a-f]{8}$/.test(value), 'eight hexadecimal digits');
 
 /** A server that has come, left, or changed its version, and from when on that counts for which version is preferred. */
@@ -115,7 +115,7 @@ const metadata = strict({
   generation,
   createdAt: timestamp,
   cluster: v.optional(shortText),
-  /** Of the last minute. Every router changes the preferred version at the instant that is written here. */
+  /** Changes of the last minute. Every router changes the preferred version at the instant that is written here. */
   versionChanges: v.optional(listOf(versionChange, snapshotLimits.servers)),
   source: v.picklist(
     ['storageversions', 'discovery', 'both'],
@@ -151,7 +151,7 @@ export const server = v.pipe(
     url: v.optional(httpsOrigin),
     /** Source of `address` or `url`. Left out when unknown. */
     addressSource: v.optional(v.picklist(addressSources, expected('"lease", "endpointslice" or "listed"'))),
-    /** What the router in front of the server advertises; where there is one, peers call this address. */
+    /** Address that the router in front of the server advertises; where there is one, peers call this address. */
     advertised: v.optional(
       strict({ address: hostPort, by: v.picklist(advertisedBy, expected('the setting of a router')) }),
     ),
@@ -161,11 +161,11 @@ export const server = v.pipe(
     version: v.optional(shortText),
     /** The minor version that it behaves like, where that is another one than its own (`--emulated-version`, KEP-4330). */
     emulates: v.optional(minorVersionText),
-    /** Of its feature gates and whether they are on. Left out where they are not known. */
+    /** Digest of its feature gates and whether they are on. Left out where they are not known. */
     featureGates: v.optional(shortDigest),
     /**
-     * Of the resources of Kubernetes' own groups that it serves, and of their documents' hashes in its OpenAPI v3 index.
-     * Left out where these are not known.
+     * Digest of the resources of Kubernetes' own groups that it serves, and of their documents' hashes in its OpenAPI
+     * v3 index. Left out where these are not known.
      */
     apis: v.optional(shortDigest),
     hostname: v.optional(shortText),
@@ -281,7 +281,9 @@ export type Immutable<Value> = Value extends object
   ? { readonly [Key in keyof Value]: Immutable<Value[Key]> }
   : Value;
 
-/** What the cluster serves, at one moment. Made by the sync job, taken whole or not at all by a router. */
+/**
+ * Servers of a cluster and what they serve, at one moment. Made by the sync job, taken whole or not at all by a router.
+ */
 export interface Snapshot extends Immutable<v.InferOutput<typeof snapshotHead>> {
   readonly servers: readonly SnapshotServer[];
   /** Key: `sha256:<hex>` of the set's canonical JSON. Servers that serve the same share one set. */
@@ -344,7 +346,7 @@ export interface ServedSet {
   readonly openapiV3?: Readonly<Record<string, string>> | undefined;
 }
 
-// What a snapshot may have as names, beside its values: the keys of its maps.
+// Names that a snapshot may have, beside its values: the keys of its maps.
 
 export const prototypeKeyIssue = 'must not be used as a name';
 
@@ -361,8 +363,8 @@ export function setKeyIssue(key: string): string | undefined {
 const prototypeKeys = new Set(['__proto__', 'constructor', 'prototype']);
 
 /**
- * Whether a snapshot may have no member of this name. `JSON.parse` makes plain members of such names. Copied from object to
- * object by code that does not know better, they reach into prototypes; no name of Kubernetes is spelled like this.
+ * True if a snapshot may have no member of this name. `JSON.parse` makes plain members of such names. Code that does
+ * not know better copies them from object to object, into prototypes. No name of Kubernetes is spelled like this.
  */
 export function isPrototypeKey(key: string): boolean {
   return prototypeKeys.has(key);

@@ -376,7 +376,7 @@ test('the generation of a stolen key binds nobody once the key is no longer pinn
   await receiver.accept(await sealed(1_000_000));
   await assert.rejects(receiver.accept(await sealed(4, ['v1/pods'], {}, next)), { code: 'NotNewer' });
   pins.now = await pinned(next.publicJwk);
-  // What the thief has pushed is known for what it is, and stays until there is something better.
+  // The thief's snapshot is known for what it is, and stays until there is something better.
   assert.deepEqual(
     receiver.concerns().map(({ brief }) => brief),
     ['the key that the snapshot is signed with is no longer pinned'],

@@ -66,7 +66,7 @@ export interface Held {
   readonly digest: string;
   /** As it came, without what followed it; empty as `digest`. */
   readonly jws: string;
-  /** Of the key that it is signed with; `undefined` for what this router has read itself. */
+  /** ID of the key that it is signed with; `undefined` for what this router has read itself. */
   readonly kid: string | undefined;
   readonly refusedAddresses: readonly RefusedAddress[];
 }

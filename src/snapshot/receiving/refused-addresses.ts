@@ -3,7 +3,7 @@ import type { Snapshot, SnapshotServer } from '../format/schema.ts';
 
 /** An address that is left out, because the address policy refuses it or nobody can be reached at it. */
 export interface RefusedAddress {
-  /** Of the server. */
+  /** ID of the server. */
   readonly id: string;
   readonly address: string;
   /** A sentence without its subject. */

@@ -6,7 +6,7 @@ import type { SnapshotReceiver } from './receiver.ts';
 /** Media type of a pushed snapshot: a compact JWS (RFC 7515 section 9.2.1). */
 export const sealedMediaType = 'application/jose';
 
-/** What a router holds: which content, and since when its age counts (milliseconds since the epoch). */
+/** Content that a router holds, and since when its age counts (milliseconds since the epoch). */
 export interface HeldSnapshot {
   readonly digest: string;
   readonly createdAt: number;

@@ -1,6 +1,6 @@
 /** Keeps a snapshot sealed as it came, so that a restart checks the signature again and trusts no disk. */
 export interface SnapshotStore {
-  /** What was saved last, `undefined` when there is nothing. Rejects when the store cannot be read. */
+  /** The text that was saved last, `undefined` when there is none. Rejects when the store cannot be read. */
   load(): Promise<string | undefined>;
   /**
    * Replaces what is stored, whole or not at all. Rejects when it is not certain that it was; with

@@ -121,7 +121,7 @@ function routingServer(
   const addressSource = advertised === undefined ? server.addressSource : 'advertised';
   return Object.freeze({
     id,
-    // What responds there meanwhile need not be it.
+    // Another server may respond there meanwhile.
     origin: departed ? undefined : originOf(server),
     ...(departed || addressSource === undefined ? {} : { addressSource }),
     serverName: serverName ?? defaultServerName,

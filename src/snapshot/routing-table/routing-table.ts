@@ -30,18 +30,18 @@ export interface RoutingServer {
   /** A digest of them. Left out: not known. */
   readonly featureGates?: string | undefined;
   readonly stale: boolean;
-  /** It has left and may come back; `origin` is `undefined` meanwhile. */
+  /** True if the server has left and may come back; `origin` is `undefined` meanwhile. */
   readonly departed: boolean;
   /** Left out: it is known. */
   readonly missing?: MissingKnowledge | undefined;
 }
 
-/** Who serves one thing. Both fields are made once, with the table. */
+/** Servers of one thing. The fields are made once, with the table. */
 export interface ServedBy {
   readonly serverIds: ReadonlySet<string>;
   /** All of them, in the order of their IDs. */
   readonly servers: readonly RoutingServer[];
-  /** Those of `servers` that have an address and are known. */
+  /** Members of `servers` that have an address and are known. */
   readonly reachable: readonly RoutingServer[];
   /**
    * The same servers by version, in the order in which they are to serve requests where the versions differ and `preferred`
@@ -58,7 +58,7 @@ export interface ServersOfVersion extends Pick<ServedBy, 'serverIds' | 'reachabl
   readonly minor: string | undefined;
 }
 
-/** Who serves a resource, and who serves its subresources. */
+/** Servers of a resource, and of its subresources. */
 export interface ResourceRoute extends ServedBy {
   /**
    * Served by several versions that understand it differently (another schema, or another storage version), or whose
@@ -67,7 +67,7 @@ export interface ResourceRoute extends ServedBy {
   readonly differs: boolean;
   /** Servers of it that cannot decode every object: others store some at a version unknown to them. */
   readonly cannotDecode: ReadonlySet<string>;
-  /** Who serves `subresource` of it; `undefined` when no server does. */
+  /** Servers of its `subresource`; `undefined` when there is none. */
   subresource(name: string): ServedBy | undefined;
 }
 
@@ -77,7 +77,7 @@ export interface ResourceRoute extends ServedBy {
  */
 export const oldSnapshotAge = 15 * 60_000;
 
-/** Whether nobody has renewed the snapshot for long. @param now milliseconds since the epoch */
+/** True if nobody has renewed the snapshot for long. @param now milliseconds since the epoch */
 export function isOld({ createdAt }: Pick<RoutingTable, 'createdAt'>, now: number): boolean {
   return now - createdAt >= oldSnapshotAge;
 }
@@ -92,7 +92,7 @@ export interface RoutingTable {
   readonly reachable: readonly RoutingServer[];
   /** All servers of custom resources. */
   readonly everyServer: ServedBy;
-  /** Whether what each server serves is known, be it nothing: else not to be served by any is not the same as not to exist. */
+  /** True if what each server serves is known, be it nothing: else a thing without a known server may exist. */
   readonly isEveryServerKnown: boolean;
   /** `undefined` when all servers are of one version. */
   readonly comparison: VersionComparison | undefined;
@@ -131,7 +131,7 @@ export interface VersionComparison extends MinorVersions {
    * not reached and none before it counts. From `waitFrom` on it may count no more at another router.
    */
   readonly before: readonly VersionsBefore[];
-  /** Whether the schemas of all servers have been read. What is not compared yet counts as different. */
+  /** True if the schemas of all servers have been read. Resources that are not compared yet count as different. */
   readonly isComplete: boolean;
   /** Some servers lack kinds of admission policies: writes through those servers escape the policies. */
   readonly enforcementDiffers: boolean;

@@ -40,7 +40,7 @@ export function comparePreference(
   right: string | undefined,
   preferred: string,
 ): number {
-  // Of servers of one version with other feature gates, those of the preferred ones come first.
+  // Among servers of one version with other feature gates, those of the preferred ones come first.
   if ((left === preferred) !== (right === preferred)) return left === preferred ? -1 : 1;
   const leftIsOlder = left === undefined || compareCountedVersions(left, preferred) < 0;
   const rightIsOlder = right === undefined || compareCountedVersions(right, preferred) < 0;
@@ -138,7 +138,7 @@ export function compareVersions(
 function minorVersionsOf(counts: ReadonlyMap<string, number>): MinorVersions | undefined {
   const countOf = (minor: string) => counts.get(minor) ?? 0;
   const present = [...counts.keys()].filter((minor) => countOf(minor) > 0);
-  // Of one version with several sets of feature gates, nobody can say which are newer: those that most servers have go first.
+  // Nobody can say which feature gates of one version are newer: those that most servers have go first.
   const newestFirst = present.sort(
     (left, right) =>
       compareCountedVersions(right, left) || countOf(right) - countOf(left) || (left < right ? -1 : 1),

@@ -122,7 +122,7 @@ export class VersionInstants {
     const { steadyClock = steadyNow, serverConfirmedAt } = this.#options;
     const now = steadyClock();
     const left = (parseRfc3339(at) ?? 0) - createdAt;
-    // What no reader writes is written by a clock that was set in between: then it lies as far ahead as it may.
+    // An instant that no reader writes comes from a clock that was set in between: then it lies as far ahead as it may.
     const isPossible = left > -60_000 && left <= countsAfter + versionSettlesFor;
     const until = now + (isPossible ? Math.max(left, 0) : countsAfter + versionSettlesFor);
     const told =

@@ -83,7 +83,7 @@ export const sealedSnapshotType = 'mixed-version-proxy-snapshot+jws';
 const snapshotRules = { subject: 'The snapshot', typ: sealedSnapshotType, limit: sealedSnapshotLimit };
 
 interface SealRules {
-  /** What it is, for messages: `The snapshot`. */
+  /** Name of the sealed thing, for messages: `The snapshot`. */
   readonly subject: string;
   readonly typ: string;
   /** Characters. */

@@ -16,7 +16,7 @@ export type DocumentState<Value> =
   /** As it was read last, though it may be outdated. */
   | { readonly kind: 'known'; readonly value: Value }
   | { readonly kind: 'failed'; readonly reason: string }
-  /** It is being read for the first time. */
+  /** The first read is under way. */
   | { readonly kind: 'pending' }
   | { readonly kind: 'waiting' };
 
@@ -45,7 +45,7 @@ interface Entry<Value> {
 /** Until a document that could not be read is read again: at first soon, as a server that has just started may not have it yet. */
 const retriedAfter = { initialMilliseconds: 1_000, maximumMilliseconds: 30_000 };
 
-/** What was made of documents, each of which is read once for as long as it stays the same. */
+/** Values made of documents, each of which is read once for as long as it stays the same. */
 export class DocumentCache<Value> {
   readonly #options: DocumentCacheOptions;
   readonly #limit: ReturnType<typeof createLimiter>;

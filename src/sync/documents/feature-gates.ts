@@ -25,7 +25,7 @@ export function createFeatureGateReader() {
       if (said === undefined && left > 0) {
         left--;
         const document = await documents.get(metricsPath, 'text/plain', signal).catch(() => undefined);
-        // Who may not read it once never may: `/readyz` has said that the server knows its roles.
+        // A reader who may not read it once never may: `/readyz` has said that the server knows its roles.
         if (document !== undefined && document.status < 500) said = { digest: await digestOf(document) };
       }
       return said?.digest;

@@ -72,7 +72,7 @@ export function parseIdentityLease(object: unknown): IdentityLease {
   };
 }
 
-/** Whether an identity Lease still says that its server runs. */
+/** Standing of an identity Lease: it still says that its server runs, or why not. */
 export type LeaseStanding =
   | { readonly kind: 'held' }
   /** Not renewed within its duration. */

@@ -103,7 +103,7 @@ interface ReadSet {
   readonly resourceLists?: ReadonlyMap<string, Classic<'APIResourceList'>>;
 }
 
-/** What documents said, by `/api` and `/apis`: most never change, and servers of one version give the same ones. */
+/** Sets read from documents, by `/api` and `/apis`: most never change, and servers of one version give the same. */
 const readBefore = new WeakMap<ServerDocument, WeakMap<ServerDocument, Promise<ServedSet | undefined>>>();
 const indexReadBefore = new WeakMap<ServerDocument, Promise<OpenApiReading>>();
 
@@ -136,9 +136,9 @@ async function aggregatedSet(api: ServerDocument, apis: ServerDocument): Promise
 }
 
 /**
- * What a server serves, without names that routers refuse. Extension API servers can list any name (external metrics are
- * called `queue_depth`), and a router refuses a snapshot with one invalid name. Requests for those resources still work:
- * they go by their APIService.
+ * The set of a server, without names that routers refuse. Extension API servers can list any name (external metrics
+ * are called `queue_depth`), and a router refuses a snapshot with one invalid name. Requests for those resources still
+ * work: they go by their APIService.
  *
  * @throws {ReadError} if it serves nothing yet, or more than a snapshot can hold
  */
@@ -317,7 +317,7 @@ async function readOpenApiIndex(
 async function openApiReading(document: ServerDocument): Promise<OpenApiReading> {
   if (isNotServed(document)) return { kind: 'not-served' };
   const index = parseOpenApiV3Index(await parseJson('/openapi/v3', document, openApiTypes));
-  // Those that a snapshot can hold.
+  // Documents that a snapshot can hold.
   const kept = Object.entries(index).filter(
     ([path, url]) =>
       !isPrototypeKey(path) && documentPathIssue(path) === undefined && v.is(serverRelativeURL, url),

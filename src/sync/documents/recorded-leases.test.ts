@@ -5,7 +5,7 @@ import { clusterStates, placesOf } from '../../../test/support/cluster-states.ts
 import { parseApiEndpoints } from './endpoints.ts';
 import { parseIdentityLease } from './leases.ts';
 
-// What real control planes wrote (test/fixtures/README.md), and what of it finds each other.
+// Objects that real control planes wrote (test/fixtures/README.md), and which of them find each other.
 
 async function recorded(cluster: string) {
   const items = async (file: string): Promise<readonly unknown[]> =>

@@ -281,7 +281,7 @@ test('a document that is not what was asked for is none', async () => {
     { openapi: '2.0', components: { schemas: {} } },
     { openapi: '3.0.0', components: {} },
     { openapi: '3.0.0', components: { schemas: [] } },
-    // Of another group version.
+    // The document of another group version.
     { openapi: '3.0.0', components: { schemas: {} } },
     { kind: 'Status', code: 403 },
     documentOf(withField(reference('missing'))),

@@ -211,7 +211,7 @@ function keywordText(key: string, value: unknown, inner: (schema: unknown) => st
     case 'type':
     case 'x-kubernetes-list-map-keys':
       return setText(listOf(value).map(canonicalJson));
-    // What a list or map is without the keyword (sigs.k8s.io/structured-merge-diff, k8s.io/kube-openapi pkg/schemaconv).
+    // Default for lists and maps (sigs.k8s.io/structured-merge-diff, k8s.io/kube-openapi pkg/schemaconv).
     case 'x-kubernetes-list-type':
       return value === 'atomic' ? undefined : canonicalJson(value);
     case 'x-kubernetes-map-type':

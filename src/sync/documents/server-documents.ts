@@ -103,7 +103,7 @@ export async function getJson(
 }
 
 /**
- * Whether an API server says that it does not serve a path: with a Status, or as plain text if its mux has nothing
+ * True if an API server says that it does not serve a path: with a Status, or as plain text if its mux has nothing
  * under the path. A 404 in any other form is that of a proxy, and says nothing about the server.
  */
 export function isNotServed(document: ServerDocument): boolean {
@@ -146,7 +146,7 @@ const maximumDepth = 512;
 /** Characters of a message; kube-apiserver's has some 150. */
 const longestMessage = 300;
 
-/** Who may not do what, in the words of the API server. */
+/** The right that is missing, and to whom, in the words of the API server. */
 function missingRight(document: ServerDocument): string {
   if (document.status !== 403) return '';
   const { message = '' } = statusIn(document);

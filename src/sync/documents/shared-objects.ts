@@ -78,7 +78,7 @@ export function parseCustomResourceDefinition(object: unknown): readonly GroupAn
   return spec.versions.map(({ name }) => ({ group: spec.group, version: name }));
 }
 
-/** Those that a snapshot can hold, sorted, each once. */
+/** Group versions that a snapshot can hold, sorted, each once. */
 export function customResourceGroupsOf(definitions: readonly (readonly GroupAndVersion[])[]) {
   const groupVersions = definitions.flat().filter((groupVersion) => v.is(customResourceGroup, groupVersion));
   const byName = new Map(

@@ -32,7 +32,7 @@ const storageVersion = v.object({
         v.array(
           v.object({
             apiServerID: v.string(),
-            /** What the server can decode, whether it serves it or not. */
+            /** Versions that the server can decode, be they served or not. */
             decodableVersions: v.nullish(v.array(v.string()), []),
             servedVersions: v.nullish(v.array(v.string()), []),
           }),
@@ -71,8 +71,9 @@ export function decodableByStorageVersions(entries: Iterable<StorageVersionEntry
 }
 
 /**
- * What each server serves by its StorageVersions, in the snapshot's form. An object names the group that a resource is
- * stored under. Its group versions can also belong to other groups that serve the resource, and are listed under those.
+ * Resources that each server serves by its StorageVersions, in the snapshot's form. An object names the group that a
+ * resource is stored under. Its group versions can also belong to other groups that serve the resource, and are listed
+ * under those.
  */
 export function servedByStorageVersions(
   entries: Iterable<StorageVersionEntry>,
@@ -237,7 +238,7 @@ type StorageVersionHashes = NonNullable<ServedSet['storageVersionHashes']>;
 interface HashesRequest {
   readonly documents: ServerDocuments;
   readonly set: ServedSet;
-  /** Those that classic discovery was read from: they have the hashes. */
+  /** Lists that classic discovery was read from: they have the hashes. */
   readonly resourceLists: ReadonlyMap<string, Classic<'APIResourceList'>> | undefined;
   readonly version: string | undefined;
   readonly signal: AbortSignal;

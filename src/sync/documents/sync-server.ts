@@ -14,7 +14,7 @@ export interface ServerDescription
   extends Pick<SnapshotServer, 'id' | 'address' | 'url' | 'addressSource' | 'serverName' | 'hostname'> {
   /** `https://host:port` to read it at, if its address for routers leads to a router in front of it. */
   readonly readFrom?: string | undefined;
-  /** Who holds its Lease, which differs for each process of it. A new process is read at once. */
+  /** Holder of its Lease, which differs for each process of it. A new process is read at once. */
   readonly holderIdentity?: string | undefined;
   /** When it departed, milliseconds since the epoch; it may come back. */
   readonly departedAt?: number | undefined;
@@ -67,7 +67,7 @@ export interface SuccessfulReading {
 
 /** The start of a server, as far as it was seen: it became ready between two instants of a clock that only rises. */
 export interface SeenStart {
-  /** It was not ready then, by its own word, or its process of before was. Left out: it never said so. */
+  /** Instant at which it said that it was not ready, or its process of before was there. Left out: it never said so. */
   readonly notReadyAt?: number | undefined;
   readonly readyAt: number;
 }
@@ -146,7 +146,7 @@ export function documentsIn(paths: Readonly<Record<string, string>> = {}): Reado
   );
 }
 
-/** Those of a record by `<group>.<resource>` that a snapshot can hold. */
+/** Entries of a record by `<group>.<resource>` that a snapshot can hold. */
 export function acceptableNames<Value>(byName: Readonly<Record<string, Value>>): Record<string, Value> {
   return Object.fromEntries(
     Object.entries(byName).filter(([name]) => storageVersionNameIssue(name) === undefined),

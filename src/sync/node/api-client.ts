@@ -44,7 +44,7 @@ interface ApiClientOptions {
 export const apiServerName = 'kubernetes.default.svc';
 
 const documentLimits = { responseTimeout: 10_000, longestResponse: 64 * 1024 * 1024 };
-/** Who lists gives up earlier. The list of CustomResourceDefinitions can be tens of MB. */
+/** A caller that lists gives up earlier. The list of CustomResourceDefinitions can be tens of MB. */
 const listLimits = { responseTimeout: 60_000, longestResponse: 256 * 1024 * 1024 };
 
 /** Reads API servers with one identity, whose certificates and tokens are rotated. */
@@ -121,7 +121,7 @@ export class ApiClient {
       this.#watched = new Set(now.map(({ origin }) => origin));
       return now.filter(({ origin }, place) => now.findIndex((each) => each.origin === origin) === place);
     };
-    // What fails for all paths is told once for all: of the server, whatever it was asked for.
+    // A failure that concerns all paths is told once for all: of the server, whatever it was asked for.
     const ask = async <Result>(
       all: readonly Endpoint[],
       credentials: ClusterCredentials,
@@ -271,7 +271,7 @@ function unreachable(place: string, cause: unknown): ReadError {
   return new ReadError('Unreachable', message, { cause });
 }
 
-/** Whether a later request may succeed. Any other failure needs a change of a key, a permission or the request. */
+/** True if a later request may succeed. Any other failure needs a change of a key, a permission or the request. */
 export function isTransient(status: number): boolean {
   return status === 429 || status >= 500;
 }

@@ -231,7 +231,7 @@ test('a control plane that stops and returns without its history is read correct
   await Promise.all([cluster.kill(a), cluster.kill(b)]);
   await eventually(() => loop.status().warnings.some((warning) => warning.includes('identity Leases')));
   await eventually(() => server(a.serverId)?.stale === true && server(b.serverId)?.stale === true);
-  // What happens meanwhile is compacted away: the watches get 410.
+  // Changes meanwhile are compacted away: the watches get 410.
   cluster.removeLease(b.serverId);
   cluster.removeLease(a.serverId);
   cluster.store.compact();

@@ -126,7 +126,7 @@ class RouterSync implements EmbeddedSync {
           this.#failure = undefined;
         });
       } catch (error) {
-        // What an ordered end cuts off is no failure.
+        // Work that an ordered end cuts off is no failure.
         if (signal.aborted) return;
         // Once for each reason: a file that is not there yet is looked for again until it is.
         if (this.#failure !== errorMessage(error)) logger.error({ err: error }, 'The cluster cannot be read');

@@ -89,10 +89,10 @@ test('nothing is dialled that the address policy refuses, whatever Leases and En
     ['kube-apiserver-nonsense', ':6443'],
   ]);
   for (const { address } of refused) assert.ok(warnings.some((warning) => warning.includes(`"${address}"`)));
-  // What the operator has listed is read where it is.
+  // The server that the operator has listed is read where it is.
   const documentsOf = (wanted: string) => found.find(({ id }) => id === wanted)?.documents;
   assert.equal((await documentsOf(serverId)?.get('/version', '*/*', signal))?.status, 200);
-  // Those with a Lease are servers all the same, to which nobody can send anything.
+  // Holders of a Lease are servers all the same, to which nobody can send anything.
   for (const name of ['loopback', 'metadata', 'nonsense']) {
     const documents = documentsOf(`kube-apiserver-${name}`) ?? assert.fail(name);
     await assert.rejects(documents.get('/version', '*/*', signal), /its address is not known/);

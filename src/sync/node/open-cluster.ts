@@ -40,7 +40,7 @@ class ServerEndpoints {
     return this.#at(`https://${address}`, false);
   }
 
-  /** Those of all servers but the local one. */
+  /** Endpoints of all servers but the local one. */
   others(servers: readonly ServerDescription[]): readonly Endpoint[] {
     return servers.flatMap((server) => {
       const address = this.#isLocal(server) ? undefined : addressOf(server);

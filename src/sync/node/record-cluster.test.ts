@@ -24,7 +24,7 @@ interface Recorded {
   readonly requests: readonly { readonly method: string; readonly url: string }[];
 }
 
-/** What each server's router would do with every request that kubectl was recorded to send, and some more. */
+/** Decisions of each server's router on every request that kubectl was recorded to send, and on some more. */
 async function decisions(snapshot: Snapshot | undefined): Promise<unknown[]> {
   assert.ok(snapshot !== undefined);
   const file = new URL('../../../test/fixtures/kubectl-requests.json', import.meta.url);
@@ -110,7 +110,7 @@ test('a recording has one file per response, as the fixtures have, with its stat
   }
   const openApi = await readFile(join(folder, server.serverId, 'openapi__v3__apis__apps__v1.json'), 'utf8');
   assert.equal(typeof JSON.parse(openApi).components.schemas, 'object');
-  // What only the other server serves is listed by both.
+  // Group versions that only the other server serves are listed by both.
   const ofOlder = await readdir(join(folder, other.serverId));
   assert.ok(ofOlder.includes('apis__flowcontrol.apiserver.k8s.io__v1beta3.404.txt'), ofOlder.join(' '));
 });
@@ -135,7 +135,7 @@ test('the cluster of a kubeconfig is recorded as well, its servers each in a fol
   );
   const leases = 'apis__coordination.k8s.io__v1__namespaces__kube-system__leases@';
   assert.ok((await readdir(folder)).some((file) => file.startsWith(leases)));
-  // It has addresses and versions of the control plane.
+  // The recording has addresses and versions of the control plane.
   for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
     const { mode } = await stat(join(entry.parentPath, entry.name));
     assert.equal(mode & 0o777, entry.isDirectory() ? 0o700 : 0o600, entry.name);

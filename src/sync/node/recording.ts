@@ -124,7 +124,7 @@ function replayed(folders: readonly string[]): ServerDocuments {
   };
 }
 
-/** What all servers share, as it was recorded: nothing changes any more. */
+/** Objects that all servers share, as they were recorded: nothing changes any more. */
 function replayedCluster(folders: readonly string[]): WatchConnection {
   return {
     ...replayed(folders),

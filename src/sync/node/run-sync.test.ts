@@ -49,7 +49,7 @@ async function newReceiver(): Promise<SnapshotReceiver> {
   });
 }
 
-/** What a router does under /.mixed-version-proxy/v1/snapshot. */
+/** A router's responses under /.mixed-version-proxy/v1/snapshot. */
 function routerHandler(receiver: SnapshotReceiver, log: string[] = []) {
   return async (request: Request): Promise<Response> => {
     const path = new URL(request.url).pathname.replace('/.mixed-version-proxy/v1/', '');

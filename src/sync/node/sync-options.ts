@@ -23,11 +23,11 @@ export interface RouterTarget {
 /** The API server behind a router, for the sync job in that router. */
 export interface LocalApiServer extends Endpoint {
   readonly id: string;
-  /** Whether an address, `host:port`, leads to it: it may get a Lease, and so another ID. Default: none is known to. */
+  /** True if an address, `host:port`, leads to it: it may get a Lease, and so another ID. Default: none is known to. */
   readonly isAt?: ((address: string) => boolean) | undefined;
 }
 
-/** What the sync job reads and pushes with. PEM. */
+/** Credentials that the sync job reads and pushes with. PEM. */
 export interface SyncCredentials {
   /** Verify API servers' serving certificates. Required without `kubernetes`. */
   readonly certificateAuthorities?: string | undefined;
@@ -36,7 +36,7 @@ export interface SyncCredentials {
   readonly routerCertificateAuthorities?: string | undefined;
 }
 
-/** What a sync job is told, by flags, a file or a library's user. Texts are PEM. */
+/** Options of a sync job, by flags, a file or a library's user. Texts are PEM. */
 export interface SyncOptions
   extends SyncCredentials,
     Pick<SyncParts, 'alwaysReadsSchemas' | 'cluster' | 'previous' | 'timing' | 'observer' | 'logger'> {
@@ -123,7 +123,7 @@ export function checkSyncOptions(options: SyncOptions): void {
   if (issues.length > 0) throw new SyncOptionsError(`The sync job cannot start: ${issues.join('; ')}.`);
 }
 
-/** Those that are in use now. */
+/** Credentials that are in use now. */
 export function ownCredentials(given: SyncCredentials & Pick<SyncOptions, 'credentials'>): SyncCredentials {
   const { certificateAuthorities, clientCertificate, routerCertificateAuthorities } =
     given.credentials?.() ?? given;

@@ -147,7 +147,7 @@ async function newReceiver(): Promise<SnapshotReceiver> {
 }
 
 interface SetUp {
-  /** What the router holds; replaced, it was restarted. */
+  /** The router's receiver; replaced, the router was restarted. */
   receiver: SnapshotReceiver;
   /** The token it lets in. */
   token?: string;

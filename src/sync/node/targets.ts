@@ -46,7 +46,7 @@ const pushTimeout = 10_000;
 const connectTimeout = 1_000;
 /** For the check whether it still holds the snapshot, milliseconds. */
 const checkTimeout = 2_000;
-/** Of a response: a short JSON document, or a Status, which may list a hundred issues. */
+/** Bytes of a response: a short JSON document, or a Status, which may list a hundred issues. */
 const maximumResponseBytes = 256 * 1024;
 
 const snapshotPath = `${ownPathsPrefix}/v1/snapshot`;

@@ -59,7 +59,7 @@ interface ClusterSourceOptions {
   readonly onServers?: ((servers: readonly SyncServer[]) => void) | undefined;
 }
 
-/** What a look at the cluster shows. */
+/** The result of a look at the cluster. */
 export interface ClusterView {
   /** Sorted by ID. */
   readonly servers: readonly (FoundServer & SyncServer)[];
@@ -86,7 +86,7 @@ export class WatchedCluster {
   readonly #endpointNames: EndpointNames | undefined;
   #running: AbortSignal | undefined;
   #onChange = () => {};
-  /** Those of the snapshot of an earlier run, until the first look. */
+  /** Servers of the snapshot of an earlier run, until the first look. */
   #earlier: readonly FoundServer[];
 
   constructor(options: ClusterSourceOptions) {
@@ -240,7 +240,7 @@ function watchedKinds(
   ];
 }
 
-/** What servers serve by their StorageVersions, by server ID. */
+/** Resources that servers serve by their StorageVersions, by server ID. */
 type ServedResources = ReadonlyMap<string, ServedSet['storageVersions']>;
 
 /**

@@ -176,7 +176,7 @@ describe('a server stays', () => {
     const { look } = clusterStates();
     look({ leases });
     assert.equal(look({ readable: { [a]: true }, at: 60_000 }).servers.length, 1);
-    // It is not even read yet.
+    // The server is not even read yet.
     assert.equal(look({ at: 120_000 }).servers.length, 1);
   });
 
@@ -218,7 +218,7 @@ describe('a Lease that is no longer renewed', () => {
     assert.deepEqual(departedOf(look({ ...later, readable: { [a]: false } })), { [a]: later.at });
     const graceOver = { ...later, at: later.at + grace, readable: { [a]: false } };
     assert.deepEqual(look(graceOver).servers, []);
-    // It does not come back for one more try every few seconds.
+    // The server does not come back for one more try every few seconds.
     assert.deepEqual(look({ ...graceOver, at: graceOver.at + 1000 }).servers, []);
   });
 

@@ -15,7 +15,7 @@ import type { SyncTiming } from '../documents/timing.ts';
 export interface FoundServer extends ServerDescription {
   /** Since when nothing names it and it cannot be read, by the monotonic clock. */
   readonly missingSince?: number | undefined;
-  /** Of a departed server: since when something names it again, by the monotonic clock. */
+  /** The instant since when something names a departed server again, by the monotonic clock. */
   readonly namedSince?: number | undefined;
 }
 
@@ -28,12 +28,12 @@ export interface ClusterInput {
   /** Names of the hosts of endpoints, by address. */
   readonly endpointNames: ReadonlyMap<string, readonly string[]>;
   readonly hasStorageVersions: (id: string) => boolean;
-  /** Whether the last read of a server succeeded; `undefined` before the first. */
+  /** True if the last read of a server succeeded; `undefined` before the first. */
   readonly isReadable: (id: string) => boolean | undefined;
   readonly now: number;
   readonly monotonic: number;
   readonly timing: Pick<SyncTiming, 'departure' | 'grace'>;
-  /** Whether Leases and endpoints are up to date. While they are not, no grace period ends. */
+  /** True if Leases and endpoints are up to date. While they are not, no grace period ends. */
   readonly isUpToDate: boolean;
 }
 
@@ -43,7 +43,7 @@ export interface ClusterState {
   readonly warnings: readonly string[];
 }
 
-/** What the steps of one look share. */
+/** State that the steps of one look share. */
 interface Look extends ClusterInput {
   /** The servers of the previous state. */
   readonly before: ReadonlyMap<string, FoundServer>;
@@ -343,7 +343,7 @@ function departedStanding(
   isFirm: boolean,
   { now, monotonic, timing, isUpToDate }: ClusterInput,
 ): Standing | undefined {
-  // It may come from another machine's clock, or this clock may have been set back.
+  // The instant may come from another machine's clock, or this clock may have been set back.
   const departedAt = Math.min(since, now);
   if (isFirm) {
     const namedSince = known.namedSince ?? monotonic;

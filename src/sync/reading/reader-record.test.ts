@@ -27,7 +27,7 @@ const reading: SuccessfulReading = {
 /** Milliseconds between two events. */
 const step = 25_000;
 
-/** What may happen to a server that is known like this. */
+/** Events that may happen to a server that is known like this. */
 function eventsFor(record: ReaderRecord, now: number): readonly ReaderEvent[] {
   const askedAt = now - step / 2;
   const unready: readonly ReaderEvent[] = [
@@ -58,7 +58,7 @@ function check(before: ReaderRecord, event: ReaderEvent, after: ReaderRecord, no
   // Nobody is left out for good, whatever is said of the server.
   assert.equal(isAwaited(after, endsAt(after)), false);
   assert.ok(isAway(after) ? endsAt(after) <= now + 60_000 : endsAt(after) === Number.POSITIVE_INFINITY);
-  // What is waited for began with the first loss: nothing that is said later makes it longer, but another process.
+  // The wait began with the first loss: nothing that is said later makes it longer, but another process.
   if (isAway(before) && isAway(after) && event.kind !== 'replaced')
     assert.equal(endsAt(after), endsAt(before));
   // Only one whose reading counts may be of another process, and only until it is read.

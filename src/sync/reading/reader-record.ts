@@ -32,7 +32,7 @@ type ReaderState =
 export interface ReaderRecord {
   readonly server: ReadableServer;
   readonly state: ReaderState;
-  /** What it said last, or why that is not known. Of a `restarting` server it is the reason. */
+  /** The server's last word, or why that is not known. For a `restarting` server: the reason. */
   readonly reading: ServerReading | undefined;
   /** When it was asked for the last time and no later process was ready. */
   readonly notReadyAt: number | undefined;
@@ -40,9 +40,9 @@ export interface ReaderRecord {
   readonly start: SeenStart | undefined;
   /** The server that was at its address before, under another ID; `undefined` once this one has been read. */
   readonly predecessor: ReaderRecord | undefined;
-  /** What it says while it is not ready; a new object for each reading, empty until that has ended. */
+  /** The server's word while it is not ready; a new object for each reading, empty until that has ended. */
   readonly early: EarlyReading | undefined;
-  /** Those of the last successful reading, at first of an earlier run. */
+  /** Group versions of the last successful reading, at first of an earlier run. */
   readonly knownGroupVersions: readonly string[];
   readonly failures: number;
   readonly dueAt: number;
@@ -55,7 +55,7 @@ export interface EarlyReading {
 export type ReaderEvent =
   /** The cluster's objects say something new of it; the process is the same. */
   | { readonly kind: 'described'; readonly server: ReadableServer }
-  /** It has another address, or its Lease another holder. */
+  /** The server has another address, or its Lease another holder. */
   | {
       readonly kind: 'replaced';
       readonly server: ReadableServer;
@@ -67,7 +67,7 @@ export type ReaderEvent =
   | { readonly kind: 'became ready' }
   | { readonly kind: 'reading early'; readonly early: EarlyReading }
   | { readonly kind: 'read early'; readonly reading: SuccessfulReading | undefined }
-  /** It says something else of itself than before: it was restarted, unnoticed. */
+  /** The server says something else of itself than before: it was restarted, unnoticed. */
   | { readonly kind: 'restarted unnoticed'; readonly reading: SuccessfulReading }
   | { readonly kind: 'read'; readonly askedAt: number; readonly reading: SuccessfulReading }
   | { readonly kind: 'not read'; readonly reading: FailedReading; readonly dueAt: number };

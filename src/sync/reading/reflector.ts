@@ -12,9 +12,9 @@ import {
 import type { SyncTiming } from '../documents/timing.ts';
 
 interface ReflectorOptions<Item> {
-  /** Of the collection; may have a query. */
+  /** Path of the collection; may have a query. */
   readonly path: string;
-  /** What is kept of an object. Throws {ReadError} for an object of another kind. */
+  /** The part that is kept of an object. Throws {ReadError} for an object of another kind. */
   readonly project: (object: unknown) => Item;
   /** The part of an item whose change is reported. Default: the whole item. */
   readonly reported?: ((item: Item) => unknown) | undefined;

@@ -35,12 +35,12 @@ interface SchemaReaderOptions {
 }
 
 export interface SchemasRequest {
-  /** What servers that are not ready yet say that they will serve is read now, and compared once they are. */
+  /** Records of the servers. Schemas that unready ones say they will serve are read now, and compared once they are. */
   readonly records: readonly ReaderRecord[];
   readonly previous: Snapshot | undefined;
   /** Group versions that belong to no single server (`sharedGroupVersions`). */
   readonly shared: ReadonlySet<string>;
-  /** Those that belong to no single server, or once did not. Default: `shared`. */
+  /** Group versions that belong to no single server, or once did not. Default: `shared`. */
   readonly everShared?: ReadonlySet<string> | undefined;
   readonly waits: boolean;
   readonly signal: AbortSignal;
@@ -105,7 +105,7 @@ export class SchemaReader {
       return read !== undefined || known !== undefined ? [wantedOf(server, read, known, shared)] : [];
     });
     const soonWanted = early.map(({ server, reading }) => wantedOf(server, reading, undefined, shared));
-    // What is not compared yet counts as different.
+    // Schemas that are not compared yet count as different.
     const read = this.#readDocuments([...wanted, ...soonWanted], waits, signal);
     if (waits) await read;
     if (!areSeveral(versions)) return { byServer: undefined, warnings: [] };
@@ -196,7 +196,7 @@ function outcome(
   return { byServer: isComplete || compared ? byServer : new Map(), isPending, warnings };
 }
 
-/** What was made of a set last, and of which digests: servers of one version have the same set and the same documents. */
+/** Schemas last made of a set, and of which digests: servers of one version have the same set and documents. */
 const madeBefore = new WeakMap<
   ServedSet,
   { readonly of: readonly unknown[]; readonly schemas: ServerSchemas }

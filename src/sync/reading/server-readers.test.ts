@@ -102,7 +102,7 @@ test('the end of the sync job is no failure of a server', async () => {
   assert.deepEqual(read(await round), []);
 });
 
-/** What a server said while it was not ready. */
+/** The server's word while it was not ready. */
 const earlyOf = (readers: ServerReaders) => readers.records().get('server')?.early?.reading;
 
 const reads = (server: FakeServer) => server.asked.filter((path) => path === '/version').length;
@@ -258,7 +258,7 @@ test('a server that was lost is read while it starts, counts once it is ready, a
   const news = readers.untilNews(signal, signal).then(() => {
     isHeard = true;
   });
-  // It knows of no role yet, then it accepts and does not respond: neither says that it is ready.
+  // The server knows of no role yet, then it accepts and does not respond: neither says that it is ready.
   respond({ ...upgraded, '/readyz': forbidden });
   await clock.advance(300);
   respond({ ...upgraded, '/readyz': hangs });

@@ -11,7 +11,7 @@ export class ServerReaders {
   readonly #options: ServerReadersOptions;
   readonly #limit: ReturnType<typeof createLimiter>;
   #readers: ReadonlyMap<string, ServerReader> = new Map();
-  /** Whether a server that was away has said something since the last round. */
+  /** True if a server that was away has said something since the last round. */
   #hasNews = false;
   /** Rounds that have ended before their reads. */
   #roundsAhead = 0;
@@ -37,7 +37,7 @@ export class ServerReaders {
     for (const [id, reader] of before) if (!this.#readers.has(id)) reader.drop();
   }
 
-  /** What is known of each server now, by ID. */
+  /** Records of the servers as of now, by ID. */
   records(): ReadonlyMap<string, ReaderRecord> {
     return new Map([...this.#readers].map(([id, { record }]) => [id, record]));
   }
