@@ -26,7 +26,8 @@ export function createApp(options: AppOptions & AppParts): Hono<HandlerEnvironme
   const { requestOf = ({ req }) => req.raw } = options;
   let ownApp: Hono<HandlerEnvironment> | undefined;
 
-  // What is an API server's, in `handleRequest`: accept (400), identify (401), decide by one view, gate (429), a loop of tries (503).
+  // Requests to API servers go through `handleRequest`: accept (400), identify (401), decide by one view, gate (429), a
+  // loop of tries (503).
   const toApiServer = async (inbound: InboundRequest): Promise<Response> =>
     responseOf(await handleRequest(inbound, router, router.serve, logger));
 

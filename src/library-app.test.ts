@@ -32,7 +32,7 @@ const options = {
 
 const jobs = '/apis/batch/v1/jobs?limit=5';
 
-/** What is asked of which server for `path`, and the response. */
+/** The status of the response for `path`, and the URL that a server was asked for. */
 async function through(app: Hono, path: string): Promise<readonly [number, string | undefined]> {
   asked.length = 0;
   const { status } = await app.request(`https://program.example${path}`);

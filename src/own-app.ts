@@ -45,19 +45,27 @@ import {
 import { SnapshotPushes } from './snapshot/receiving/snapshot-pushes.ts';
 
 export interface AppOptions extends MiddlewareOptions {
-  /** Its table is the one that is routed by. Where it is a `SnapshotReceiver` as well, snapshots can be pushed. */
+  /**
+   * The source of the table that requests are routed by. Where the source is a `SnapshotReceiver` as well, snapshots
+   * can be pushed.
+   */
   readonly routingTable: SnapshotSource | (PushTarget & Pick<SnapshotReceiver, 'refusedPush' | 'concerns'>);
 }
 
 /** Sources of the own paths that a process has beyond the options. */
 export interface OwnAppParts extends Omit<RouterStatusOptions, keyof AppOptions> {
-  /** What `v1/history` and the status page tell of the last hour; one of `observers` as well. Default: nothing. */
+  /**
+   * The history of the last hour that `v1/history` and the status page show; one of `observers` as well. Default: none.
+   */
   readonly history?: Pick<RouterHistory, 'view'> | undefined;
-  /** Whether the process has been asked to end: `/readyz` fails from then on. Default: there is no such check. */
+  /** True once the process has been asked to end: `/readyz` fails from then on. Default: there is no such check. */
   readonly isShuttingDown?: () => boolean;
   /** Checks of readiness beside the router's own. Default: none. */
   readonly furtherChecks?: readonly HealthCheck[] | undefined;
-  /** What `metrics` and `metrics/slis` serve under `/.mixed-version-proxy/`. Default: there are no such paths. */
+  /**
+   * The metrics that `metrics` and `metrics/slis` serve under `/.mixed-version-proxy/`. Default: there are no such
+   * paths.
+   */
   readonly metrics?: MetricsSource | undefined;
   /** The level that `debug/flags/v` shows and sets. Default: there is no such path. */
   readonly logVerbosity?: LogVerbosity | undefined;
@@ -133,7 +141,7 @@ function ownPaths(
     const pushes = new SnapshotPushes(source);
     const signed = onlyAuthorizedOrUnknownCallers(authorize);
     app.put('/v1/snapshot', signed, tellAddress, ({ var: { inbound, caller } }) =>
-      // Whoever is known here does not wait for callers who are not.
+      // Callers who are known here do not wait for callers who are not.
       pushes.take({ body: inbound.body(), queue: caller.kind, held: inbound.held, signal: inbound.signal }),
     );
   }

@@ -21,7 +21,7 @@ export interface MediaTypeOffer {
 
 interface NegotiatedMediaType<Offer extends MediaTypeOffer> {
   readonly offer: Offer;
-  /** Of the clause that chose the offer. Empty for an empty Accept. */
+  /** Parameters of the clause that chose the offer. Empty for an empty Accept. */
   readonly parameters: ReadonlyMap<string, string>;
 }
 

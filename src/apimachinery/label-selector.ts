@@ -29,9 +29,9 @@ const requirement = new RegExp(
 );
 
 /**
- * Whether Kubernetes can parse `selector` (k8s.io/apimachinery pkg/labels/selector.go): requirements separated
- * by commas, each `key`, `!key`, `key OP value` with `=`, `==`, `!=`, `<` or `>`, or `key in (…)`,
- * `key notin (…)`. The empty selector is one.
+ * True if Kubernetes can parse `selector` (k8s.io/apimachinery pkg/labels/selector.go): requirements separated by
+ * commas, each `key`, `!key`, `key OP value` with `=`, `==`, `!=`, `<` or `>`, or `key in (…)`, `key notin (…)`. The
+ * empty selector is valid.
  */
 export function isLabelSelector(selector: string): boolean {
   nothing.lastIndex = 0;

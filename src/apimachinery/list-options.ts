@@ -126,7 +126,8 @@ export function firstQueryValues(rawQuery: string, names: ReadonlySet<string>): 
 function readPair(pair: string, names: ReadonlySet<string>, values: Map<string, string>): void {
   const equals = pair.indexOf('=');
   const escaped = equals === -1 ? pair : pair.slice(0, equals);
-  // Those that are read are ASCII. A query can hold thousands of others, and what is no UTF-8 takes long to decode.
+  // The names that are read are ASCII. A query can hold thousands of other names, and text that is not UTF-8 takes long
+  // to decode.
   if (/%[89A-F]/i.test(escaped)) return;
   const name = unescapeQuery(escaped);
   if (name === undefined || !names.has(name) || values.has(name) || pair.includes(';')) return;

@@ -51,7 +51,10 @@ function withOwnNames(requestInfo: RequestInfo): RequestInfo {
   };
 }
 
-/** Its lower bits are the slot. Of the method, the first character and the length tell those of HTTP apart. */
+/**
+ * The lower bits of the hash are the slot. The first character and the length of a method tell the methods of HTTP
+ * apart.
+ */
 function hashOf(method: string, target: string): number {
   let hash = method.charCodeAt(0) * 31 + method.length;
   for (let index = 0; index < target.length; index++) hash = (hash * 31 + target.charCodeAt(index)) | 0;

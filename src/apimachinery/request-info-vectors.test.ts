@@ -8,7 +8,7 @@ import { isLongRunning } from './subresources.ts';
 
 type Answer = Partial<RequestInfo> & { readonly longRunning?: boolean; readonly error?: string };
 
-// What kube-apiserver's own code answered; test/fixtures/request-info-vectors.md describes it.
+// Answers of kube-apiserver's own code; test/fixtures/request-info-vectors.md describes them.
 const vectors = JSON.parse(
   readFileSync(new URL('../../test/fixtures/request-info-vectors.json', import.meta.url), 'utf8'),
 ) as readonly (readonly [method: string, target: string, answer: Answer])[];

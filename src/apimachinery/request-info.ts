@@ -3,8 +3,8 @@ import { RequestInfoError } from './request-info-error.ts';
 import { acceptRequestTarget } from './request-target.ts';
 
 /**
- * What a request asks for, as Kubernetes reads it from method and URL
- * (k8s.io/apiserver pkg/endpoints/request/requestinfo.go). A field that does not apply is the empty string.
+ * The attributes of a request, as Kubernetes reads them from method and URL (k8s.io/apiserver
+ * pkg/endpoints/request/requestinfo.go). A field that does not apply is the empty string.
  */
 export interface RequestInfo {
   readonly isResourceRequest: boolean;

@@ -15,7 +15,7 @@ const corpus = JSON.parse(
   readFileSync(new URL('../../test/fixtures/request-target-corpus.json', import.meta.url), 'utf8'),
 ) as readonly CorpusEntry[];
 
-/** What the message of each class of refusal says. */
+/** Patterns of the message of each class of refusal. */
 const refusals: Readonly<Record<string, RegExp>> = {
   'not origin-form': /does not begin with '\/'/,
   'outside visible ASCII': /outside visible ASCII/,

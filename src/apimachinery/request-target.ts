@@ -3,7 +3,7 @@ import { RequestInfoError } from './request-info-error.ts';
 /** A request target that every parser reads alike. */
 interface RequestTarget {
   readonly rawPath: string;
-  /** What follows the first `?`, undecoded: empty after a bare `?`, `undefined` when there is none. */
+  /** The text after the first `?`, undecoded: empty after a bare `?`, `undefined` when there is none. */
   readonly rawQuery: string | undefined;
   /** The path, percent-decoded once: Go's `URL.Path`. A `%2F` in it has become a `/`, as it does there. */
   readonly path: string;
@@ -99,8 +99,8 @@ export const malformedPercentEscape = /%(?![0-9A-Fa-f]{2})/;
 const uriHost = /^(?:\[[\da-f:.]+\]|[\w.~!$&'()*+,;=-]*)(?::\d*)?$/i;
 
 /**
- * Whether a Host header, or an authority, is a host and nothing more. Runtimes that put it in front of the target and
- * parse both as one URL would take `name/path` for the beginning of the path, `user@name` for another host. Used
+ * True if a Host header, or an authority, is a host and nothing more. Runtimes that put the host in front of the target
+ * and parse both as one URL would take `name/path` for the beginning of the path, `user@name` for another host. Used
  * where the two come as one: at the edge, and in a target in absolute-form.
  */
 export function isUriHost(host: string): boolean {

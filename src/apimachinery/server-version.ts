@@ -39,9 +39,9 @@ export const countedVersionPattern =
   /^(\d{1,4}\.\d{1,4})(?: emulating (\d{1,4}\.\d{1,4}))?(?:, feature gates ([0-9a-f]{8}))?(?:, APIs ([0-9a-f]{8}))?$/;
 
 interface CountedVersion {
-  /** Of the program. */
+  /** The minor version of the program. */
   readonly minor: string;
-  /** Where it behaves like another one. */
+  /** The minor version that the program behaves like, where that is another one. */
   readonly emulates?: string | undefined;
   /** Eight hexadecimal digits each. Left out: not known. */
   readonly featureGates?: string | undefined;

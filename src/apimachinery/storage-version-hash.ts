@@ -5,7 +5,7 @@
 export const storageVersionHashPattern = /^[A-Za-z0-9+/]{11}=$/;
 
 /**
- * What API servers write as `storageVersionHash` of a resource: the first eight bytes of the SHA-256 of
+ * The `storageVersionHash` that API servers write for a resource: the first eight bytes of the SHA-256 of
  * `group/version/kind` of the version in which its objects are stored, in base64. The legacy group is empty.
  */
 export async function storageVersionHash(group: string, version: string, kind: string): Promise<string> {

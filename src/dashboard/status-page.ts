@@ -26,7 +26,7 @@ export async function statusPage(
   query: Readonly<Record<string, string>>,
   { state, explain, acceptEncoding }: StatusPageSources,
 ): Promise<Response | undefined> {
-  // What is compressed holds no credentials, and names that whoever may read the page may read anyway (BREACH).
+  // The compressed content holds no credentials. Its names may be read by whoever may read the page (BREACH).
   const respond = async (markup: Markup, headers: Readonly<Record<string, string>>) =>
     textResponse(String(await markup), headers, acceptEncoding);
   const explained = await explainedRequest(query, explain);

@@ -56,7 +56,7 @@ function snapshot({ status, now }: PageState): Markup {
 <span class="detail">${embeddedSync === null ? 'by a sync job, which pushes it' : 'by this router'}</span>`;
 }
 
-/** Of certificates and tokens the one that expires first. */
+/** The certificate or token that expires first. */
 function expiry({ status: { certificates }, now }: PageState): Markup {
   const first = firstExpiry(certificates, now);
   if (first === undefined) return html``;

@@ -16,11 +16,11 @@ interface UnservedResource {
 export interface Unserved {
   /** No server is usable at all: nothing is served, and `resources` lists nothing. */
   readonly everything: boolean;
-  /** Those that some servers serve, all of which are down. */
+  /** Resources that some servers serve, all of which are down. */
   readonly resources: readonly UnservedResource[];
 }
 
-/** What requests get a 503 for: no server that serves it is usable. Pure. */
+/** The resources for which requests get a 503: no server that serves them is usable. Pure. */
 export function unserved({ served, servers }: Pick<RouterStatus, 'served' | 'servers'>): Unserved {
   const usable = new Set(servers.filter(isUsable).map(({ id }) => id));
   const isUp = (served?.columns ?? []).map(({ servers: those }) => those.some((id) => usable.has(id)));
@@ -37,7 +37,7 @@ export function unserved({ served, servers }: Pick<RouterStatus, 'served' | 'ser
 /** The table of what differs has them all. */
 const namedAtMost = 20;
 
-/** What requests get no response of a server for that serves it. Empty while there is nothing of the kind. */
+/** The section on resources that no usable server serves. Empty while there are none. */
 export function unservedSection(
   { everything, resources }: Unserved,
   { enabled }: Pick<RouterStatus, 'enabled'>,

@@ -68,7 +68,10 @@ function nextText(next: NextStop, hostnames: Hostnames, hasUse: boolean): Markup
   return html`Stop next: ${name}. Only it serves ${count(resources, 'resource')}, which ${resources === 1 ? 'goes' : 'go'} away with it.${use}`;
 }
 
-/** What no healthy server serves, and that the feature gate is off, stand elsewhere on the page. */
+/**
+ * The text about differences. Other parts of the page say what no healthy server serves, and that the feature gate is
+ * off.
+ */
 function differencesText(
   { state, away }: Upgrade,
   { enabled, served }: RouterStatus,

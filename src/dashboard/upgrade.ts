@@ -45,7 +45,7 @@ interface UpgradeProgress {
 type Timeline = HistoryView['timeline'];
 
 /**
- * Whether an upgrade is in progress, as far as versions and served sets tell. Pure.
+ * The state of an upgrade, as far as versions and served sets tell. Pure.
  * @param timeline tells an upgrade from the way back; an empty one makes it an upgrade. Default: no progress
  */
 export function upgradeOf(

@@ -41,8 +41,8 @@ export interface MergedDiscoveryRequest {
  * Serves `/api`, `/apis`, `/apis/<group>`, `/apis/<group>/<version>`, `/api/<version>` and the index
  * `/openapi/v3` with what all servers serve together, in the form the client asks for.
  *
- * Whether the caller may read it is not asked here. The content is the same on every router that holds the
- * snapshot, the ETag with it, unless its server says something else by now.
+ * The caller's permission to read the document is not checked here. The content is the same on every router that holds
+ * the snapshot, the ETag with it, unless the router's server says something else by now.
  *
  * @returns `undefined` when the local server is to respond: no such document, no GET or HEAD, a form that is
  *   not merged (YAML, protobuf) or does not exist, the local view asked for (`profile=nopeer`), or a snapshot that does

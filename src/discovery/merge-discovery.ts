@@ -12,18 +12,18 @@ import type {
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { compareLeadership } from './forms/leadership.ts';
 
-/** What one server serves, as its own discovery says. */
+/** Everything that one server serves, as its own discovery says. */
 export interface DiscoveryView {
   readonly serverId: string;
   readonly version: string | undefined;
-  /** The legacy group under the empty name. Servers that share a set share this very array. */
-  /** The version that it is counted as. Default: the minor version of `version`. */
+  /** The version that the server is counted as. Default: the minor version of `version`. */
   readonly minor?: string | undefined;
+  /** The legacy group under the empty name. Servers that share a set share this very array. */
   readonly groups: readonly APIGroupDiscovery[];
   readonly storageVersionHashes?: Readonly<Record<string, string>> | undefined;
   /** The server could not be read this time: `groups` is the last that was known. */
   readonly stale: boolean;
-  /** Whether other routers have an address for it. Default true. */
+  /** True if other routers have an address for the server. Default true. */
   readonly reachable?: boolean | undefined;
 }
 
@@ -68,9 +68,9 @@ export function storageVersionHashKey(group: string, version: string, resource: 
 }
 
 /**
- * What the servers of a cluster serve together: every group, version, resource, verb and subresource that
- * at least one of them serves, and nothing else. Pure; the order of `views` does not matter, nor how many
- * servers serve the same.
+ * Everything that the servers of a cluster serve together: every group, version, resource, verb and subresource that at
+ * least one of them serves, and nothing else. Pure; the order of `views` does not matter, nor how many servers serve
+ * the same.
  *
  * Where servers differ, the leading one is followed (`compareLeadership`: the version that responds where there is one,
  * else the newest, then the lowest ID), for the same document on every router.
@@ -176,8 +176,8 @@ function* mergeResources(
 }
 
 /**
- * Whether every router can have the group version served: by a server that has an address, or else by its
- * own local server, if all servers serve it.
+ * True if every router can have the group version served: by a server that has an address, or else by its own local
+ * server, if all servers serve it.
  */
 function isCurrent(
   contributions: readonly Contribution<APIVersionDiscovery>[],
@@ -254,7 +254,7 @@ export interface Contribution<Item> {
   readonly item: Item;
 }
 
-/** What the sources say of the thing of one name; the leading source first. */
+/** The contributions of the sources to the thing of one name; the leading source first. */
 type NamedContributions<Item> = readonly [name: string, contributions: readonly Contribution<Item>[]];
 
 /**

@@ -55,7 +55,7 @@ function mergedDocuments(table: RoutingTable) {
   return {
     /** `undefined` when the snapshot holds no server's discovery. */
     discovery,
-    /** Whether a server has the document, by the snapshot. */
+    /** True if a server has the document, by the snapshot. */
     isKnown: (path: DiscoveryPath): boolean =>
       path.kind === 'openapi-v3'
         ? hasOpenApiV3Index(table)
@@ -92,7 +92,7 @@ function* currentDocuments(table: RoutingTable, own: ServersDocument): Steps<Doc
   return new DocumentSet(undefined, new SharedWork(merge));
 }
 
-/** What a document of one group is made of: the others need not be merged for it. */
+/** The views from which a document of one group is made: the other groups need not be merged for it. */
 function ofGroupOf(views: readonly DiscoveryView[], { says }: ServersDocument): readonly DiscoveryView[] {
   if (says.kind !== 'group' && says.kind !== 'resources') return views;
   const name = says.kind === 'group' ? says.group.name : says.group;
@@ -169,13 +169,13 @@ interface Change {
 }
 
 /**
- * The snapshot's views, brought up to date with what one server says of itself now. `undefined` where it says what the
- * snapshot has, so that every router that holds the snapshot makes the same documents.
+ * The snapshot's views, brought up to date with what one server says of itself now. `undefined` where the server says
+ * what the snapshot has, so that every router that holds the snapshot makes the same documents.
  *
- * What the server lists counts. What it does not list stays as the snapshot has it: old servers serve more than they list,
- * one that has just started does not list everything yet, and a client that sees a group vanish takes its objects for gone.
- * Custom resources and aggregated APIs are the same objects for all servers, so the latest word of any of them counts for
- * all that have the group version.
+ * The server's list counts. Entries that the list lacks stay as the snapshot has them: old servers serve more than they
+ * list, one that has just started does not list everything yet, and a client that sees a group vanish takes its objects
+ * for gone. Custom resources and aggregated APIs are the same objects for all servers, so the latest word of any of
+ * them counts for all that have the group version.
  */
 function* currentViews(
   table: RoutingTable,
@@ -200,7 +200,7 @@ function* currentViews(
     ...own,
     groups: inOrderOf(withChanges(own.groups, changes, true), says),
     storageVersionHashes: { ...own.storageVersionHashes, ...hashesOf(says) },
-    // It has just responded.
+    // The server has just responded.
     stale: false,
   };
   return [...current.filter((view) => view !== known), updated];
@@ -257,7 +257,7 @@ function withResources(
 }
 
 /**
- * Whether a group's versions are served where they are listed. The list is that of the APIService objects, which newer
+ * True if a group's versions are served where they are listed. The list is that of the APIService objects, which newer
  * servers make for themselves and older ones then list, too.
  */
 function isListedRightly(

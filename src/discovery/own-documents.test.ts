@@ -18,7 +18,7 @@ import { servedSetFromDiscovery } from './forms/aggregated.ts';
 import { parseDiscoveryPath } from './forms/discovery-path.ts';
 import { OwnDocuments, type ServersDocument } from './own-documents.ts';
 
-/** What a server says under a path. */
+/** The document of a server under a path, as `OwnDocuments` takes it. */
 function ownWord(serverId: string, path: string, document: unknown): Promise<ServersDocument | undefined> {
   const parsed = parseDiscoveryPath(path);
   assert.ok(parsed, path);

@@ -11,7 +11,7 @@ import { type Classic, parseClassic } from './forms/classic.ts';
 import type { DiscoveryPath } from './forms/discovery-path.ts';
 import { DiscoveryDocumentError, parseWith } from './forms/parse-document.ts';
 
-/** What one server says of itself under a path. */
+/** The document of one server about itself under a path. */
 export type OwnDocument =
   /** `/api` and `/apis`: everything, in aggregated form. */
   | { readonly kind: 'groups'; readonly groups: readonly APIGroupDiscovery[] }
@@ -79,7 +79,7 @@ const maximumDocuments = 512;
 /** Characters of a text that is kept, to know it again. */
 const maximumText = 1024 * 1024;
 
-/** What a server said of itself. As long as it says the same, it is the same object. */
+/** A document of a server about itself. As long as the server says the same, the object is the same. */
 export interface ServersDocument {
   readonly serverId: string;
   readonly says: OwnDocument;
@@ -100,7 +100,7 @@ interface Remembered {
   readonly document: ServersDocument | undefined;
 }
 
-/** What servers said of themselves when they were asked last, so that what has not changed is not read and merged again. */
+/** The documents of servers as of the last question, so that unchanged documents are not read and merged again. */
 export class OwnDocuments {
   readonly #logger: Logger;
   readonly #remembered = new Map<string, Remembered>();
@@ -114,13 +114,13 @@ export class OwnDocuments {
     return this.#remembered.get(keyOf(serverId, path));
   }
 
-  /** It says now that it has none. */
+  /** Forgets a document that the server says it does not have now. */
   forget(serverId: string, path: DiscoveryPath): void {
     this.#remembered.delete(keyOf(serverId, path));
   }
 
   /**
-   * Of all that are given the same document at the same time, one reads it.
+   * One caller reads the document for all that are given the same one at the same time.
    * @returns `undefined` where it is no document that can be merged: the snapshot's word holds then
    * @throws when the body broke off
    */
@@ -130,7 +130,7 @@ export class OwnDocuments {
     response: ServersResponse,
   ): Promise<ServersDocument | undefined> {
     const { etag, contentType } = response;
-    // Whether two documents without an ETag are the same is known once both are read.
+    // Two documents without an ETag can be compared once both are read.
     const untagged = etag === undefined ? await response.text() : undefined;
     if (etag === undefined && untagged === undefined) return undefined;
     const key = keyOf(serverId, path);
@@ -139,7 +139,7 @@ export class OwnDocuments {
     const known = this.known(serverId, path);
     if (isKnown(known)) return known.document;
     return this.#taking.once(`${key} ${etag ?? untagged}`, async () => {
-      // Who has waited for one that failed.
+      // A caller may have waited for a reading that failed, and another one may have ended well since.
       const current = this.known(serverId, path);
       if (isKnown(current)) return current.document;
       const text = untagged ?? (await response.text());

@@ -36,8 +36,8 @@ export class RequestHeaderAuthenticator implements Authenticator {
   }
 
   /**
-   * Whether the connection belongs to a front proxy whose word counts, also where it names no user: what the
-   * reroute mark is worth depends on it (`hasVerifiedRerouteMark`).
+   * True if the connection belongs to a front proxy whose word counts, also where the proxy names no user: the worth of
+   * the reroute mark depends on it (`hasVerifiedRerouteMark`).
    */
   isVerifiedPeer(inbound: InboundRequest): boolean {
     const certificate = inbound.connection.clientCertificate;

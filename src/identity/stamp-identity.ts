@@ -97,7 +97,7 @@ interface Stamp extends Omit<Rewriting, 'isCallerNamed'> {
   readonly assertion?: string | undefined;
 }
 
-/** Of users who come again, with each request of their connection. */
+/** The lines of users who come again, with each request of their connection. */
 const knownLines = new WeakMap<UserInfo, readonly string[]>();
 
 function identityLines(user: UserInfo): readonly string[] {
@@ -111,7 +111,7 @@ function identityLines(user: UserInfo): readonly string[] {
     const name = `X-Remote-Extra-${escapeExtraKey(key)}`;
     for (const value of values) lines.push(name, identityHeaderValue('extra value', value));
   }
-  // What can still change may be somebody else when it comes again.
+  // A user object that can still change may be somebody else when it comes again.
   if (Object.isFrozen(user)) knownLines.set(user, lines);
   return lines;
 }

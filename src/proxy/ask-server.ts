@@ -16,7 +16,7 @@ import { type Candidates, loadKindOf, noCandidates, ServerChoice } from './serve
 import { decidedAnew, settled } from './settle.ts';
 import { unavailable } from './unavailable.ts';
 
-/** What the local server gets whatever it serves: it only has to be ready. */
+/** Reasons for which the local server gets a request whatever it serves: the server only has to be ready. */
 const anyServerResponds: ReadonlySet<string> = new Set<DecisionReason>([
   'AlreadyRerouted',
   'NotAResourceRequest',

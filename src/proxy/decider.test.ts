@@ -71,7 +71,7 @@ describe('a server that was lost', () => {
       );
       assert.equal(decided(jobs, 'c', table), 'peer ServedByPeer a');
       assert.equal(decided(jobs, 'b', table), 'peer ServedByPeer a');
-      // What it alone served, and what nobody is known to serve: it may serve either now.
+      // Resources that c alone served, and resources that nobody is known to serve: c may serve either now.
       for (const target of [deployments, unheardOf]) {
         for (const serverId of ['a', 'c', undefined]) {
           assert.equal(decided(target, serverId, table), 'unavailable ServerNotKnown', target);

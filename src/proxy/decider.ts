@@ -60,7 +60,10 @@ export function createDecider(settings: RouterSettings) {
     reroutedByVerifiedPeer: hasVerifiedRerouteMark(inbound.headers, caller, isVerifiedPeer(inbound)),
   });
 
-  /** Who may take the place of a local server that does not respond, or does not serve what it is expected to. */
+  /**
+   * The servers that may take the place of a local server that does not respond, or does not serve what it is expected
+   * to.
+   */
   const othersThanLocal = (request: AdmittedRequest): Candidates => {
     if (!enabled) return noCandidates;
     const decision = decide(request.requestInfo, request.view.known, contextOf(request, true));
@@ -69,7 +72,8 @@ export function createDecider(settings: RouterSettings) {
 
   /** Milliseconds that a request has to wait; 0 for nearly every one. */
   const untilSettled = ({ requestInfo, decision, view }: DecidedRequest): number => {
-    // Its first router has waited already. To wait here would carry it past the change, to a server of the version before.
+    // The first router of a rerouted request has waited already. To wait here would carry the request past the change,
+    // to a server of the version before.
     if (!enabled || decision.reason === 'AlreadyRerouted') return 0;
     if (health?.areToBeTried() && requestInfo.isResourceRequest) return untilTried;
     // A router that has just been started does not know what others go by.
@@ -144,7 +148,8 @@ export function createDecider(settings: RouterSettings) {
         table?.comparison !== undefined &&
         dependsOnVersion(requestInfo, table, { now: at, preferredVersion }) &&
         table.server(id)?.minor !== preferred;
-      // Its client goes on at the version that is to come, once that responds: its server may not even be ready yet.
+      // The watch's client goes on at the coming version, once that responds: the server of that version may not even
+      // be ready yet.
       if (
         isOfAnotherVersion &&
         table !== undefined &&
@@ -161,7 +166,7 @@ export function createDecider(settings: RouterSettings) {
       return goesElsewhere(before, then, id, kind === 'local', isOfAnotherVersion);
     },
     othersThanLocal,
-    /** Whether another version is to respond than when the request was decided, or is in a moment. */
+    /** True if another version is to respond than when the request was decided, or is in a moment. */
     isOutdated(request: AdmittedRequest): boolean {
       const { requestInfo, decision, view } = request;
       if (decision.decision !== 'peer' || decision.versions === undefined) return false;
@@ -172,8 +177,9 @@ export function createDecider(settings: RouterSettings) {
     isServedByDepartedServer: ({ requestInfo, view }: AdmittedRequest): boolean =>
       isServedByDepartedServer(requestInfo, view.known),
     /**
-     * Whether other routers may still send to a server of the preferred version, or have something carried out there, when a
-     * write would go to another version: a field that this one stores meanwhile would be lost.
+     * True if other routers may still send to a server of the preferred version, or have something carried out there,
+     * when a write would go to another version: a field that the server of the preferred version stores meanwhile would
+     * be lost.
      */
     comesTooSoon(
       { inbound, requestInfo, view: { snapshot: table } }: AdmittedRequest,

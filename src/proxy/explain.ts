@@ -157,7 +157,7 @@ function noteOnOwnPath(target: string, decoded: string): string | undefined {
     : undefined;
 }
 
-/** What a decision alone would promise too much of. */
+/** Notes on outcomes of which the decision alone would promise too much. */
 function outcomeNotes(
   decision: Decision,
   servers: readonly ExplainedCandidate[],
@@ -210,7 +210,7 @@ function explained(
 }
 
 /**
- * What a client would send as the request target. A URL parser is not used: it would resolve dot segments and convert
+ * The request target that a client would send. A URL parser is not used: it would resolve dot segments and convert
  * backslashes, and so hide what the router refuses.
  */
 function requestTarget(url: string): string {

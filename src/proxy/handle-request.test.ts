@@ -190,7 +190,7 @@ test('a watch that is to be opened in its turn waits for the next change as well
   context.mock.timers.enable({ apis: ['Date', 'setTimeout'], now: start + 2_000 });
   const watching = app.request('https://router/apis/autoscaling/v2/horizontalpodautoscalers?watch=true');
   await settle();
-  // Its turn comes 2.7 seconds after the first change, when requests wait for the second one.
+  // The turn of the watch comes 2.7 seconds after the first change, when requests wait for the second one.
   await pass(context, 1_000);
   await pass(context, 2_700);
   assert.equal(transport.sent.length, 0);

@@ -57,7 +57,7 @@ test('so is a peer that was asked instead of a local server that is down', () =>
     candidates: [],
   });
   assert.ok(isServedBySnapshot(asked('ServedLocally')));
-  // What nobody is known to serve is no server's own.
+  // A resource that nobody is known to serve is no server's own.
   assert.ok(!isServedBySnapshot(asked('NotServedByAnyServer')));
   assert.ok(isEverybodys({ decision: asked('NotServedByAnyServer'), requestInfo }));
 });
@@ -193,7 +193,7 @@ const notServedInProtobuf = statusInProtobuf(
   '\n\0\x12\0\x1a\0(\x002\x00',
 );
 
-/** What is made of a response to `method path` that has just this content. */
+/** The judgement on a response to `method path` that has just this content. */
 function judged(
   {
     method = 'GET',
@@ -278,7 +278,7 @@ test('what a kubelet or an application says of what it has is left alone; that a
   assert.equal(judged({ reason: 'AlreadyRerouted' }, 503, json, shuttingDownStatus).reason, undefined);
 });
 
-/** What one server may know before another does. */
+/** Paths that one server may know before another does. */
 const everybodys = {
   'a custom resource': '/apis/example.com/v1/namespaces/default/widgets',
   'an aggregated API': '/apis/metrics.k8s.io/v1beta1/nodes',

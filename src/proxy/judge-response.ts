@@ -27,7 +27,7 @@ export function toldToPeer({ decision }: Pick<AdmittedRequest, 'decision'>, resp
   return response;
 }
 
-/** Of a peer's router whose server received nothing. Else the head is an extension server's. */
+/** The refusal of a peer's router whose server received nothing. Otherwise the head is an extension server's. */
 function refusalOfPeer({ decision, requestInfo }: JudgedRequest, head: ResponseHead): Refusal | undefined {
   if (head.status !== 503 || firstHeader(head.headers, proxyStatusHeader) !== destinationUnavailable) {
     return undefined;
@@ -113,7 +113,7 @@ function possibleWords(
   { status, headers }: ResponseHead,
 ): readonly Word[] {
   const { subresource } = requestInfo;
-  // What an application says is not a server's word; and a request that was rerouted here ends here.
+  // An application's response is not a server's word; and a request that was rerouted here ends here.
   if (subresource === 'proxy' || decision.reason === 'AlreadyRerouted') return [];
   if (status === 404 && othersMayServe !== true) return [];
   const contentType = /^[^ ;]*/.exec(firstHeader(headers, 'content-type') ?? '')?.[0].toLowerCase();
@@ -156,7 +156,7 @@ export function insteadOf(
 interface DeclinedUpgrade {
   /** In place of the destination's response; `undefined` passes it on. */
   readonly instead: ResponseToSend | Refusal | undefined;
-  /** Of the destination's response, where it was read. */
+  /** Content of the destination's response, where it was read. */
   readonly content: Uint8Array<ArrayBuffer> | undefined;
 }
 
@@ -200,7 +200,7 @@ export function refusalIn(
   const { status, headers } = head;
   const ofPeer = refusalOfPeer(request, head);
   if (ofPeer !== undefined) return ofPeer;
-  // Of documents the aggregator says so without a word (k8s.io/kube-aggregator pkg/controllers/openapiv3/aggregator).
+  // The aggregator says so of documents without a word (k8s.io/kube-aggregator pkg/controllers/openapiv3/aggregator).
   const isEmpty = status === 404 && firstHeader(headers, 'content-length') === '0';
   if (isEmpty && outbound.othersMayServe === true && request.requestInfo.path.startsWith('/openapi/v3/')) {
     return { kind: 'refusal', reason: 'NotServed', response: copyOf(head) };
@@ -226,7 +226,7 @@ export function isServedBySnapshot(decision: Decision): boolean {
   return reason === 'ServedLocally' || reason === 'ServedByPeer' || reason === 'PreferredVersion';
 }
 
-/** What is the same for all servers: rules 1, 5, 6 and 9 of the decision. */
+/** Reasons of decisions on what is the same for all servers: rules 1, 5, 6 and 9 of the decision. */
 const everybodys: ReadonlySet<DecisionReason> = new Set([
   'NotAResourceRequest',
   'MergedDocument',
@@ -235,7 +235,7 @@ const everybodys: ReadonlySet<DecisionReason> = new Set([
   'NotServedByAnyServer',
 ]);
 
-/** Whether any server's word counts as everybody's, though one may know a new definition before another does. */
+/** True if any server's word counts as everybody's, though one may know a new definition before another does. */
 export function isEverybodys({
   decision,
   requestInfo,

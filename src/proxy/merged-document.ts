@@ -36,7 +36,7 @@ export class DocumentMerger {
     if (outcome.kind === 'sent' || !outcome.isPassedOn) return outcome;
     const { response } = outcome;
     if (!isAllowed(response.status)) return outcome;
-    // Else the document from before it was deleted would be shown, as of something that the snapshot lacks.
+    // The document from before its deletion would be shown otherwise, as of something that the snapshot lacks.
     if (response.status === 404) this.#own.forget(serverId, merged.path);
     const own =
       response.status === 200 && request.inbound.method === 'GET'

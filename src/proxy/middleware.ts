@@ -48,7 +48,7 @@ export function mixedVersionProxy(options: MiddlewareOptions): MiddlewareHandler
       await next();
       const response = await router.inPlaceOf(context.res, request);
       if (response !== undefined) {
-        // Else Hono keeps the header lines of the response that is replaced: its length, its coding, its ETag.
+        // Hono would keep the header lines of the replaced response otherwise: its length, its coding, its ETag.
         context.res = undefined;
         context.res = response;
       }

@@ -42,7 +42,7 @@ export interface MixedVersionProxyOptions {
   readonly transport: Transport;
   /** Tried in order; the first verdict counts. Default: none, so that every caller passes through. */
   readonly authenticators?: readonly Authenticator[];
-  /** Whether the connection belongs to a trusted front proxy. Default: none does. */
+  /** True if the connection belongs to a trusted front proxy. Default: none does. */
   readonly isVerifiedPeer?: (inbound: InboundRequest) => boolean;
   /** This router's name in `Via`, by which it notices a request that comes back. Default: a random one. */
   readonly pseudonym?: string;
@@ -53,9 +53,9 @@ export interface MixedVersionProxyOptions {
    */
   readonly assertionSigner?: AssertionSigner | undefined;
   /**
-   * Of which version the cluster is to look while its servers have several. Default: that of the majority, for resources
-   * that servers understand differently. Where they have not been compared (servers with a `version`, sets without `schemas`),
-   * that is every resource that servers of several versions share.
+   * The version that the cluster is to look like while its servers have several. Default: the version of the majority,
+   * for resources that servers understand differently. Where servers have not been compared (servers with a `version`,
+   * sets without `schemas`), that is every resource that servers of several versions share.
    */
   readonly preferredVersion?: PreferredVersion | undefined;
   /** The feature gate `UnknownVersionInteroperabilityProxy`. Off: every request goes to the local server. Default true. */

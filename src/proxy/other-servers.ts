@@ -8,7 +8,7 @@ export interface NoResponse {
   readonly error: TransportError;
 }
 
-/** What came back from a server that another one may make good. */
+/** The failure of a server that another one may make good. */
 export type Failed = Refusal | NoResponse;
 
 /** Share of requests that may be tried a second time; a struggling cluster must not get double load. */
@@ -31,7 +31,7 @@ export class RetryBudget {
 
 /** Milliseconds. A server knows a new CustomResourceDefinition within one second of the first. */
 const believedFor = 1_000;
-/** What is remembered at a time: clients can ask for any number of resources that do not exist. */
+/** Resources remembered at a time: clients can ask for any number of resources that do not exist. */
 const maximumRemembered = 1_000;
 /** Characters: a client's path may have tens of thousands. */
 const longestRemembered = 256;
@@ -39,8 +39,9 @@ const longestRemembered = 256;
 type AskedRequest = Pick<AdmittedRequest, 'requestInfo' | 'view'>;
 
 /**
- * What several servers said a moment ago that they do not serve. It is believed until then, so that resources that exist
- * nowhere, for which controllers ask again and again, do not cost each server every request.
+ * Resources of which several servers said a moment ago that they do not serve them. Their word is believed for
+ * `believedFor`, so that resources that exist nowhere, for which controllers ask again and again, do not cost each
+ * server every request.
  */
 export class ServedNowhere {
   readonly #clock: () => number;

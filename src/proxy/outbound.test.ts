@@ -19,7 +19,7 @@ const pods = 'https://router.example/api/v1/namespaces/default/pods';
 
 const header = 'mixed-version-proxy-identity';
 
-/** What tells the destination who calls. */
+/** The header lines that tell the destination who calls. */
 function identityLines(outbound: OutboundRequest | undefined): string[] {
   const { headers = [] } = outbound ?? {};
   return headers.filter(

@@ -19,7 +19,7 @@ export interface OutboundOptions {
     | undefined;
 }
 
-/** What is to leave; a question of the router itself was decided by no view. */
+/** The request that is to leave; a question of the router itself was decided by no view. */
 type LeavingRequest = Omit<AdmittedRequest, 'view'>;
 
 export type OutboundHints = Pick<OutboundRequest, 'othersLeft' | 'othersMayServe' | 'stillHolds'>;

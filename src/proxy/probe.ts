@@ -25,7 +25,7 @@ export interface ProbeOptions extends OutboundOptions {
    * once it is that server's turn.
    */
   readonly timeout: number;
-  /** Whether what is said of a server may no longer hold: then it is asked what it is and serves. */
+  /** True if what is said of a server may no longer hold: then the server is asked what it is and serves. */
   readonly isToBeVerified: (id: string) => boolean;
   readonly isAsSaid: (id: string, word: ServerWord) => boolean;
   readonly logger: Logger;
@@ -81,7 +81,7 @@ export function createProbe(options: ProbeOptions): {
 
   const verifying = createLimiter(verifiedAtOnce);
   const parsing = createLimiter(1);
-  /** What was parsed last, one for each version of an upgrade; empty while no server is verified. */
+  /** The answers that were parsed last, one pair for each version of an upgrade; empty while no server is verified. */
   let parsed: { readonly legacy: Answer; readonly others: Answer; readonly served: ServerWord['served'] }[] =
     [];
   let underWay = 0;
@@ -221,7 +221,7 @@ async function openApiIn(response: Answer): Promise<ServerWord['openApi']> {
 }
 
 /**
- * Who asks: the router itself. Every authenticated user may read documents and health, by the ClusterRoles
+ * The caller of probes: the router itself. Every authenticated user may read documents and health, by the ClusterRoles
  * `system:discovery` and `system:public-info-viewer`.
  */
 const routerItself: Caller = {

@@ -97,7 +97,7 @@ test('a request too many is a 429 Status with Retry-After, until one before it h
     details: { retryAfterSeconds: 1 },
     code: 429,
   });
-  // Its head is out, its body is not.
+  // The head of the response is out, its body is not.
   assert.equal(gate.count('readOnly'), 1);
   first.end();
   assert.equal(await gate.pass(requestOf().request, served), response);

@@ -17,7 +17,7 @@ const exemptGroup = 'system:masters';
 export class RequestGate {
   readonly #limits: InFlightLimits;
   readonly #counts: Record<RequestKind, number> = { readOnly: 0, mutating: 0, longRunning: 0 };
-  /** Of callers whom the router has not authenticated: with a token of whatever worth, or without one. */
+  /** Requests of callers whom the router has not authenticated: with a token of whatever worth, or without one. */
   readonly #unidentified: Record<RequestKind, number> = { readOnly: 0, mutating: 0, longRunning: 0 };
 
   constructor(limits: InFlightLimits) {

@@ -217,7 +217,10 @@ test('whatever is drawn, of four servers of two versions each is asked once befo
   );
 });
 
-/** Who gets how many of `count` requests, which come 10 ms after each other; a good one takes 60 ms, a refused one none. */
+/**
+ * Each server's share of `count` requests, which come 10 ms after each other; a good one takes 60 ms, a refused one
+ * none.
+ */
 function sharesOf(count: number, statusOf: (id: string) => number, load: ServerLoad, clock: { now: number }) {
   const random = seededRandom(7);
   const choice = new ServerChoice({ load, random });

@@ -81,7 +81,7 @@ export class ServerChoice {
   }
 
   /**
-   * Of two drawn at random the one with less load (Mitzenmacher, "The Power of Two Choices in Randomized Load
+   * The one with less load of two servers drawn at random (Mitzenmacher, "The Power of Two Choices in Randomized Load
    * Balancing"). Servers that may be asked last count only when all are such. Allocates nothing, however many
    * candidates there are.
    */
@@ -105,7 +105,7 @@ export class ServerChoice {
         if (isFirst || (may === 'last' && drawn === undefined)) drawn = candidate;
       }
       if (drawn === undefined) break;
-      // Of two that are alike the one with less load; else the one that may be asked as any other.
+      // The server with less load wins where both are alike; else the one that may be asked as any other.
       const isLess = best === undefined || load.of(drawn.id, kind) < load.of(best.id, kind);
       if (isFirst === isBestFirst ? isLess : isFirst) {
         best = drawn;

@@ -15,7 +15,7 @@ import type { Failed } from './other-servers.ts';
 import { type Candidates, loadKindOf } from './server-choice.ts';
 import { unavailable } from './unavailable.ts';
 
-/** What `Tries` needs of those who ask servers. */
+/** The parts of `ServerAsking` that `Tries` needs. */
 type Asking = Pick<ServerAsking, 'settings' | 'decider' | 'choice' | 'servedNowhere' | 'othersOf'>;
 
 /** The one place that answers "again, and where": what is left to try for one request, after a first server has failed it. */
@@ -145,7 +145,7 @@ export class Tries {
   }
 }
 
-/** Whether nobody is known to serve it, and a server may have been started with it a moment ago. */
+/** True if nobody is known to serve the resource, and a server may have been started with it a moment ago. */
 function mayBeServedByUnknown({ health }: RouterSettings, { decision, view }: AdmittedRequest): boolean {
   if (reasonOf(decision) !== 'NotServedByAnyServer') return false;
   const servers = view.snapshot?.servers ?? [];
@@ -167,16 +167,17 @@ const anotherFromBudget: OthersToAsk = { atMost: 1, isFromBudget: true, onlyHeal
 const someHealthyOnes: OthersToAsk = { atMost: 3, isFromBudget: false, onlyHealthy: true };
 
 /**
- * What came back × was it processed × method and body. In each case the body must be there to be sent again
- * (`canBeSentAgain`).
+ * The rule by the failure, by whether the request was processed, and by method and body. In each case the body must be
+ * there to be sent again (`canBeSentAgain`).
  *
  * - The server ends, or is down behind its router: another one, writes too.
- * - It does not serve what the snapshot says it serves: another one, writes too.
- * - It does not serve what is the same for all servers (a custom resource, an aggregated API, what nobody is known to serve):
- *   up to three others. It may have been started just now, or another one may know a new definition before it.
- * - It did not respond, and provably did not process the request: another one, writes too, within the budget.
- * - It did not respond, and may have processed the request: another one for a read without a body, within the budget. A write
- *   is never sent twice (RFC 9110 section 9.2.2).
+ * - The server does not serve what the snapshot says it serves: another one, writes too.
+ * - The server does not serve what is the same for all servers (a custom resource, an aggregated API, what nobody is
+ *   known to serve): up to three others. The server may have been started just now, or another one may know a new
+ *   definition before it.
+ * - The server did not respond, and provably did not process the request: another one, writes too, within the budget.
+ * - The server did not respond, and may have processed the request: another one for a read without a body, within the
+ *   budget. A write is never sent twice (RFC 9110 section 9.2.2).
  */
 export function othersToAsk(request: AdmittedRequest, failed: Failed): OthersToAsk {
   if (failed.kind === 'no response') {
@@ -235,7 +236,7 @@ function noResponse(request: AdmittedRequest, error: TransportError): Response {
   });
 }
 
-/** Whether the whole request can go to another destination, although one has been given it. */
+/** True if the whole request can go to another destination, although one has been given it. */
 function canBeSentAgain(inbound: InboundRequest): boolean {
   return inbound.rewindBody === undefined ? inbound.body() === null : inbound.rewindBody();
 }

@@ -16,7 +16,7 @@ import type { ProbeOutcome } from '../servers/server-states.ts';
 import { shuttingDownStatus } from './judge-response.ts';
 import { ServerLoad } from './server-choice.ts';
 
-/** Of `mixedCluster`: jobs are served by peers alone, pods by everybody. */
+/** URLs of `mixedCluster`: jobs are served by peers alone, pods by everybody. */
 const jobs = 'https://router.example/apis/batch/v1/namespaces/default/jobs';
 const pods = 'https://router.example/api/v1/namespaces/default/pods';
 
@@ -57,7 +57,7 @@ async function assertAnotherResponds(method: string, url: string, refusal: () =>
   assert.notEqual(first?.destination.id, second?.destination.id);
 }
 
-/** What the router of a peer responds with while its API server is down (RFC 9209). */
+/** The word of a peer's router while its API server is down (RFC 9209). */
 const destinationUnavailable = 'mixed-version-proxy; error=destination_unavailable';
 const refusing = (
   headers: Record<string, string> = { 'proxy-status': destinationUnavailable },
@@ -256,7 +256,7 @@ describe('a write goes to another version once no other router may still send to
       health.follow(id);
       probe(id, 'ready');
     }
-    /** Who has responded, or when to ask again. */
+    /** The server that has responded, or when to ask again. */
     const ask = async (method: string, at: number) => {
       now = at;
       const asked = await app.request(jobs, { method });

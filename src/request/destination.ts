@@ -38,7 +38,7 @@ export type TransportErrorCode =
   | 'Timeout'
   /** The client went away. */
   | 'ClientGone'
-  /** What came back is not valid HTTP, or exceeds the router's limits: 502 when no other server is tried. */
+  /** The response is not valid HTTP, or exceeds the router's limits: 502 when no other server is tried. */
   | 'InvalidResponse'
   /** The request's head exceeds the destination's limit: the response is 431, never tried elsewhere. */
   | 'RequestHeaderFieldsTooLarge'
@@ -80,7 +80,7 @@ export type NotSentCode =
  */
 export class NotSentError extends CodedError<NotSentCode> {
   override readonly name: string = 'NotSentError';
-  /** Of the Status that the client gets, with `message`. */
+  /** Reason of the Status that the client gets, with `message`. */
   readonly reason: StatusReason;
 
   constructor(code: NotSentCode, reason: StatusReason, message: string, options?: ErrorOptions) {

@@ -90,7 +90,7 @@ function requestToSend(
     signal,
     // A redirect is the destination's response, never followed (CVE-2022-3172).
     redirect: 'manual',
-    // Who may see a response is the API server's to say, each time. A platform's `fetch` has a cache on the way.
+    // The API server says each time who may see a response. A platform's `fetch` has a cache on the way.
     cache: 'no-store',
     // Required for streamed bodies (Fetch section 5.4); not yet in every library's types.
     ...(body instanceof ReadableStream ? { duplex: 'half' } : {}),

@@ -42,7 +42,7 @@ export interface Rewriting {
   readonly remoteAddress?: string | undefined;
 }
 
-/** What becomes of a line by its name. `connection` and `transfer-encoding` stay, too, and bear on other lines. */
+/** The fate of a line by its name. `connection` and `transfer-encoding` stay, too, and bear on other lines. */
 type LineFate =
   | 'travels'
   | 'stays'
@@ -175,13 +175,16 @@ function connectionOptions(headers: RawHeaders): Set<string> {
   return options;
 }
 
-/** It proves nothing. The first value is exactly `true`, as upstream compares it (pkg/util/peerproxy/peerproxy_handler.go). */
+/**
+ * True if the reroute mark is there, which proves nothing. The first value is exactly `true`, as upstream compares it
+ * (pkg/util/peerproxy/peerproxy_handler.go).
+ */
 export function carriesRerouteMark(headers: RawHeaders): boolean {
   return firstHeader(headers, rerouteMarkHeader) === 'true';
 }
 
 /**
- * Whether a peer has rerouted this request already, so that it must not travel on. The mark counts from verified peers
+ * True if a peer has rerouted this request already, so that it must not travel on. The mark counts from verified peers
  * alone: anyone else could force local handling with it.
  * @param senderIsVerifiedPeer for a caller that passes through: upstream's peers send upgrades without a user.
  */
@@ -226,8 +229,8 @@ export function checkIdentityHeaderNames(names: IdentityHeaderNames): void {
 }
 
 /**
- * Whether a header, named in lower case, could be read as an identity by any server upstream: by Kubernetes' names, which the
- * destination may read whatever is configured, the configured ones and that of the peer assertion.
+ * The matcher of headers, named in lower case, that any server upstream could read as an identity: by Kubernetes'
+ * names, which the destination may read whatever is configured, the configured ones and that of the peer assertion.
  *
  * Every character that is neither letter nor digit counts as a hyphen, since servers that map header names to variables read
  * `X_Remote_User` and `X-Remote-User` as one (CVE-2025-64484).
@@ -312,7 +315,8 @@ export function withAuditId(response: Response, inbound: InboundRequest): Respon
   try {
     headers.set(auditIdHeader, auditId);
   } catch (error) {
-    // What a library's own handler has fetched elsewhere cannot be changed (Fetch section 5.1, guard "immutable").
+    // The headers of what a library's own handler has fetched elsewhere cannot be changed (Fetch section 5.1, guard
+    // "immutable").
     if (!(error instanceof TypeError)) throw error;
   }
   return response;

@@ -28,7 +28,7 @@ export interface ConnectionInfo {
 export interface OtherVersion {
   /** `1.31`; `undefined`: it is not known. */
   readonly minor: string | undefined;
-  /** It may have lost what the preferred version knows. */
+  /** True if the version may have lost what the preferred version knows. */
   readonly isOlder: boolean;
 }
 
@@ -90,7 +90,7 @@ export interface InboundRequest {
   record?: RequestRecord | undefined;
 }
 
-/** What the router's Hono apps know of a request. */
+/** Variables of a request in the router's Hono apps. */
 export interface HandlerEnvironment {
   Variables: { inbound: InboundRequest; requestInfo: RequestInfo; caller: Caller };
   Bindings: object;
@@ -102,7 +102,7 @@ export interface HandlerEnvironment {
  */
 export type GetInboundRequest = (request: Request, env: object | undefined) => InboundRequest;
 
-/** What the web's `Request` holds of a request, for runtimes whose adapter provides no more. */
+/** The parts of a request that the web's `Request` holds, for runtimes whose adapter provides no more. */
 export const webInbound: GetInboundRequest = (request) => inboundFromRequest(request);
 
 /**
@@ -183,7 +183,10 @@ export type DropReason =
   | 'ServerNotReady'
   /** A write depends on which version it meets, or may by now, and the last word of the API servers is too old to say which (503). */
   | 'VersionNotConfirmed'
-  /** It took longer than `--request-timeout` (503 for a read, 504 for a write, or a reset when the response had begun). */
+  /**
+   * The request took longer than `--request-timeout` (503 for a read, 504 for a write, or a reset when the response had
+   * begun).
+   */
   | 'RequestTimeout';
 
 export type AttemptFailure =
@@ -211,7 +214,7 @@ export type Again =
   /** As many were asked as may be. */
   | 'enough'
   | 'nobody left'
-  /** Of a body that was too large to be kept. */
+  /** The request had a body that was too large to be kept. */
   | 'body gone'
   /** Other routers may still send to the preferred version, or another version responds by now. */
   | 'too soon'
@@ -239,18 +242,18 @@ export interface RequestObserver {
   finished?(record: RequestRecord): void;
 }
 
-/** What is known of one request. Times are milliseconds of a clock that only rises. */
+/** Everything that is known of one request. Times are milliseconds of a clock that only rises. */
 export class RequestRecord {
   /** Once a response has begun, of its header lines only `user-agent` is left. */
   readonly inbound: InboundRequest;
   readonly begunAt: number;
-  /** What it asks for; `undefined` for a target that is refused. */
+  /** The attributes of the request; `undefined` for a target that is refused. */
   requestInfo: RequestInfo | undefined;
-  /** Who calls; `undefined` for credentials that are refused (401), and for health. */
+  /** The caller; `undefined` for credentials that are refused (401), and for health. */
   caller: Caller | undefined;
-  /** Where it goes and why; `undefined` for health and the router's own paths. */
+  /** The destination and the reason for it; `undefined` for health and the router's own paths. */
   decision: Decision | undefined;
-  /** Why the router turned it away to protect itself. */
+  /** The reason why the router turned the request away to protect itself. */
   dropped: DropReason | undefined;
   /** The response is merged aggregated discovery, which was there (`kept`), or was merged for this request. */
   aggregatedDiscovery: 'kept' | 'merged' | undefined;
@@ -286,7 +289,7 @@ export class RequestRecord {
     this.dropped = reason;
   }
 
-  /** It is being sent to `destination`; a further call is a further try. */
+  /** The request is being sent to `destination`; a further call is a further try. */
   attemptBegun(destination: Destination): void {
     const begunAt = this.#clock();
     this.attempts.push({ destination, begunAt, endedAt: undefined, status: undefined, failure: undefined });

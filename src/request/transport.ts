@@ -17,22 +17,22 @@ export interface OutboundRequest {
   readonly longRunning: boolean;
   /** An application behind the API server responds: that it breaks off is no news of the server. */
   readonly passesThrough?: boolean;
-  /** Its response is a stream of watch events, which can be ended between two of them. */
+  /** True if the response is a stream of watch events, which can be ended between two of them. */
   readonly isWatch?: boolean;
   /**
-   * Whether a watch would now go to a server of another version. A transport that supports it then ends the watch between two
-   * events, and its client resumes from there.
+   * True if a watch would now go to a server of another version. A transport that supports it then ends the watch
+   * between two events, and its client resumes from there.
    */
   readonly isMisplaced?: (() => boolean) | undefined;
   /**
-   * Of a read: whether another destination could be asked, now that this one has been silent for long. While it returns
+   * True if another destination could be asked for a read, now that this one has been silent for long. While it returns
    * false, the router keeps waiting. Left out: none could.
    */
   readonly othersLeft?: (() => boolean) | undefined;
   /**
-   * Whether the request would still be sent to this destination. A transport that opens connections asks it of a request that has
-   * waited for one, before the first byte: who answers there may be another process by then. False: the request fails as
-   * `DecisionOutdated`. Left out: nothing that it was decided by can change.
+   * True if the request would still be sent to this destination. A transport that opens connections asks this of a
+   * request that has waited for a connection, before the first byte: another process may answer there by then. False:
+   * the request fails as `DecisionOutdated`. Left out: nothing that the request was decided by can change.
    */
   readonly stillHolds?: (() => boolean) | undefined;
   /** A 404 by which the destination says that it does not serve the path is to be told to the router, which asks another one. Default false. */
@@ -92,7 +92,7 @@ export interface Sent {
 export interface ResponseToSend {
   readonly kind: 'response';
   readonly response: Response;
-  /** It is a destination's, with the audit ID that it had there; else the router's own. */
+  /** True for the response of a destination, with the audit ID that it had there; false for the router's own. */
   readonly isPassedOn: boolean;
 }
 
@@ -112,7 +112,7 @@ export interface Refusal {
 export type SendResult = Outcome | Refusal;
 
 /**
- * What a transport resolves with once it has written the head of a response to the client itself.
+ * The result of a transport once it has written the head of a response to the client itself.
  *
  * @example
  * ```ts

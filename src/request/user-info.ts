@@ -1,4 +1,4 @@
-/** Who a caller is, as Kubernetes keeps it (k8s.io/apiserver pkg/authentication/user). Text, not byte strings. */
+/** A caller, as Kubernetes keeps it (k8s.io/apiserver pkg/authentication/user). Text, not byte strings. */
 export interface UserInfo {
   readonly name: string;
   readonly uid: string;

@@ -158,9 +158,7 @@ export function untilVersionSettles(
   return dependsOnVersion(requestInfo, table, { now, preferredVersion }) ? coming.at - now : 0;
 }
 
-/**
- * Whether it matters which version responds, or may once the servers are of several. Pure.
- */
+/** True if it matters which version responds, or may matter once the servers are of several. Pure. */
 export function dependsOnVersion(
   requestInfo: RequestInfo,
   table: RoutingTable,
@@ -180,7 +178,7 @@ function decideOtherPath(
     if (table === undefined) return unavailableWithoutSnapshot;
     // To pass it on would be its second hop.
     if (context.reroutedByVerifiedPeer) return reroutedToGateway;
-    // Whoever asks for /version, or for the keys of the issuer, twice is not told of two clusters.
+    // A client that asks twice for /version, or for the keys of the issuer, is not told of two clusters.
     const preferred = preferredMinor(table, context.preferredVersion, context.now);
     const byVersion = preferred === undefined ? [] : table.everyServer.byPreference(preferred);
     const decision = decideByVersion(byVersion, table, context, 'NotAResourceRequest');
@@ -206,7 +204,7 @@ export function isServedByDepartedServer(requestInfo: RequestInfo, table: Routin
 
 type NamedResource = Pick<RequestInfo, 'apiGroup' | 'apiVersion' | 'resource' | 'subresource'>;
 
-/** Who serves a resource, or a subresource of one; `undefined` when no server does. Pure. */
+/** The servers of a resource, or of a subresource of one; `undefined` when no server serves it. Pure. */
 export function serversOf(
   { apiGroup, apiVersion, resource, subresource }: NamedResource,
   table: RoutingTable,
@@ -309,8 +307,9 @@ function inPlaceOfLocal(
 }
 
 /**
- * Whether every server's response will do: discovery, OpenAPI, version and the issuer of service account tokens. What else
- * there is (`/metrics`, `/logs`, `/debug`, `/configz`) is about one server, and must not be another's under its name.
+ * True if every server's response will do: discovery, OpenAPI, version and the issuer of service account tokens. Any
+ * other path (`/metrics`, `/logs`, `/debug`, `/configz`) is about one server. Its response must not be another server's
+ * under its name.
  */
 export function isClusterPath(path: string): boolean {
   return /^\/(api|apis|openapi|version|\.well-known|openid)(\/|$)/.test(path);

@@ -64,7 +64,7 @@ export interface VersionChoice {
   readonly preferred: string | undefined;
   /** The version of the candidates: another one where none of the preferred version can be asked. */
   readonly asked: string | undefined;
-  /** Who is asked when no candidate responds, in this order; the local server can be among them. */
+  /** The servers that are asked when no candidate responds, in this order; the local server can be among them. */
   readonly others: readonly ServersOfVersion[];
   /** Custom resources: every server serves them. */
   readonly ofEveryServer: boolean;

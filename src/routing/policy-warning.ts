@@ -4,7 +4,7 @@ import { policiesOf } from '../snapshot/routing-table/served-by.ts';
 import type { DecisionContext } from './decision.ts';
 import { comingPreference, defaultPreferredVersion, preferredMinor } from './preferred-version.ts';
 
-/** Of all kinds of admission policies. */
+/** The API group of all kinds of admission policies. */
 const policyGroup = 'admissionregistration.k8s.io';
 
 const storingVerbs: ReadonlySet<string> = new Set(['create', 'update', 'patch']);
@@ -39,7 +39,7 @@ export function policyWarning(
   return `299 - "stored, but it does not act yet: writes go to API servers of version ${minor} (--preferred-version=${preferredVersion}), which do not know ${resource}. It acts ${from}"`;
 }
 
-/** Whether a server, of this version if one is given, serves a kind of policy by this name. */
+/** True if a server, of this version if one is given, serves a kind of policy by this name. */
 function isPolicyOf({ snapshot, server }: RoutingTable, name: string, minor?: string): boolean {
   return snapshot.servers.some(({ id, serves }) => {
     const set = snapshot.servedSets[serves];

@@ -152,7 +152,7 @@ export function isWrite({ verb, subresource }: RequestInfo): boolean {
   return (verb !== 'get' && verb !== 'list' && verb !== 'watch') || connectSubresources.has(subresource);
 }
 
-/** Whether a server of this version may lose what the preferred one knows. */
+/** True if a server of this version may lose what the preferred one knows. */
 export function isOlder(minor: string | undefined, preferred: string | undefined): boolean {
   return compareCountedVersions(minor, preferred) < 0;
 }
@@ -204,7 +204,7 @@ function askableServers(
 }
 
 /**
- * Whether a watch that was given to `serverId` because of `before` would go to a server of another version now. The
+ * True if a watch that was given to `serverId` because of `before` would go to a server of another version now. The
  * version that responds has changed then, or a server of it is back. Pure.
  * @param isLocal whether `serverId` is the local server's
  * @param isOfAnotherVersion whether it matters now which version responds, and `serverId` is of another one: the watch may have

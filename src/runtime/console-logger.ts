@@ -32,5 +32,5 @@ function errorsAsText(_key: string, value: unknown): unknown {
   };
 }
 
-/** Of a library whose program gives it no logger: what goes wrong is told on the console. */
+/** The logger of a library whose program gives it none: what goes wrong is told on the console. */
 export const defaultLogger: Logger = createConsoleLogger('warn');

@@ -8,8 +8,8 @@ export abstract class CodedError<Code extends string> extends Error {
 }
 
 /**
- * What Node adds to an untrusted certificate. It helps nobody here: who names no CA file is a stranger to the server, and
- * the system's authorities have not signed the certificate of an API server.
+ * The hint that Node adds to an untrusted certificate. The hint helps nobody here: a user who names no CA file is a
+ * stranger to the server, and the system's authorities have not signed the certificate of an API server.
  */
 const hintOfNode = /; if the root CA .*-system-ca\b/;
 

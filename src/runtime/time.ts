@@ -27,7 +27,7 @@ export const systemClock: Clock = {
         signal.removeEventListener('abort', finish);
         resolve();
       };
-      // Of a longer one `setTimeout` makes one of 1 ms. Who sleeps for longer looks again, and sleeps on.
+      // `setTimeout` makes a longer time one of 1 ms. A caller that sleeps for longer looks again, and sleeps on.
       const timer = setTimeout(finish, Math.min(milliseconds, 0x7fffffff));
       signal.addEventListener('abort', finish);
     }),

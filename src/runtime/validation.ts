@@ -109,7 +109,7 @@ function issue(message: string): JsonTextResult {
   return { ok: false, issue: { path: '', message } };
 }
 
-/** Whether a value of `JSON.parse` is an object, which arrays and `null` are not. */
+/** True if a value of `JSON.parse` is an object, which arrays and `null` are not. */
 export function isJsonObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
@@ -136,7 +136,7 @@ export function strict<Entries extends v.ObjectEntries>(entries: Entries) {
   const message = (issue: v.StrictObjectIssue): string => {
     const item = issue.path?.[0];
     if (item === undefined) return expected('an object')(issue);
-    // Of several unknown members valibot reports the first: the message names the others.
+    // The first of several unknown members is reported by valibot: the message names the others.
     if (issue.expected !== 'never' || !isJsonObject(item.input)) return 'is required';
     const others = Object.keys(item.input).filter((key) => key !== item.key && !Object.hasOwn(entries, key));
     const named = others.slice(0, 10).map(quoted).join(', ');

@@ -2,9 +2,9 @@ import { isSilent } from './server-record.ts';
 import type { ServerRecord } from './server-states.ts';
 
 export interface UnconfirmedServers {
-  /** By ID: they have once said that they are as known, and not for so many milliseconds now. */
+  /** IDs of servers that have once said that they are as known, and not for so many milliseconds now. */
   readonly silent: ReadonlySet<string>;
-  /** Those of them that may have been made others meanwhile without this router's being told. */
+  /** The silent servers that may have been made others meanwhile without this router's being told. */
   readonly mayDiffer: ReadonlySet<string>;
 }
 
@@ -54,8 +54,8 @@ export function unconfirmed(
   const late = [...records.values()].filter((record) => ageOf(record) > within);
   if (late.length === 0) return undefined;
   const silent = new Set(late.map(({ id }) => id));
-  // Who is cut off from all of them knows nothing. Else who reads the cluster has told meanwhile what one is, or that nobody
-  // reaches it.
+  // A router that is cut off from all servers knows nothing. Otherwise the reader of the cluster has told meanwhile
+  // what a server is, or that nobody reaches it.
   if (confirmed === 0) return { silent, mayDiffer: silent };
   const mayDiffer = late.filter((record) => !isOutOfReach(record) && ageOf(record) <= toldWithin);
   return { silent, mayDiffer: new Set(mayDiffer.map(({ id }) => id)) };

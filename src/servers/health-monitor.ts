@@ -93,7 +93,7 @@ export class HealthMonitor {
       const begun = clock.monotonic();
       health.probing(destination.id);
       const outcome = await probe(destination, ending.signal);
-      // What was asked of a server that is not observed any more says nothing of its successor.
+      // The answer of a server that is not observed any more says nothing of its successor.
       if (ending.signal.aborted) return;
       health.probed(destination.id, outcome);
       await this.#rest(followed, begun);

@@ -63,7 +63,10 @@ export interface HealthChange {
 export interface HealthObserver {
   /** Once for each time that a server goes up or down, never for failures that change nothing. */
   changed?(change: HealthChange): void;
-  /** It is put aside until its `/readyz` says that it is ready: a connection to it was refused, or broke. */
+  /**
+   * The server is put aside until its `/readyz` says that the server is ready: a connection to the server was refused,
+   * or broke.
+   */
   lost?(id: string): void;
   /** A request gives reason to look at the server at once: no connection, or no response on one. */
   doubted?(id: string): void;
@@ -84,7 +87,7 @@ export class ServerBook {
   /** When the first state ends by itself. */
   #endsAt = Number.POSITIVE_INFINITY;
   #outdated = 0;
-  /** As `notKnown` gave it last. */
+  /** The last result of `notKnown`. */
   #notKnown: ReadonlyMap<string, MissingKnowledge> = new Map();
   /** A state has changed since, or a verification. */
   #isChanged = false;
@@ -112,7 +115,7 @@ export class ServerBook {
     return this.#records;
   }
 
-  /** @param isStored what is known of it is of an earlier run: nothing holds before a probe has verified it */
+  /** @param isStored the knowledge of the server is of an earlier run: nothing holds before a probe has verified it */
   follow(id: string, isStored = false, known: Pick<ServerRecord, 'destination' | 'provenAt'> = {}): void {
     this.#exchange(id, undefined, newRecord(id, this.#monotonic(), isStored, known));
   }
@@ -140,9 +143,9 @@ export class ServerBook {
   }
 
   /**
-   * To be called again and again while the process runs, and before a request is decided: time that has passed in between
-   * without a call is time in which this process stood still (a signal, a suspended machine, a starved loop), and what
-   * it knew of servers may be of long ago.
+   * To be called again and again while the process runs, and before a request is decided: time that has passed in
+   * between without a call is time in which this process stood still (a signal, a suspended machine, a starved loop),
+   * and what the process knew of servers may be of long ago.
    */
   look(): void {
     const { wall = Date.now } = this.#options;
@@ -156,7 +159,7 @@ export class ServerBook {
     for (const id of this.#records.keys()) this.apply(id, { kind: 'stood still' });
   }
 
-  /** True if a probe of a server has to end before anything is decided by what is known of it. */
+  /** True if a probe of a server has to end before anything is decided by what is known of that server. */
   areToBeTried(): boolean {
     // A timer looks while requests rest; without one nobody could tell rest from a stand-still.
     if (this.#lookedAt !== undefined) this.look();
@@ -173,9 +176,9 @@ export class ServerBook {
   }
 
   /**
-   * A connection to it was refused, or broke. It may have been restarted, and gets no requests before its `/readyz` says
-   * so, which is asked at once.
-   * @param isRefused nothing takes connections there
+   * A connection to the server was refused, or broke. The server may have been restarted, and gets no requests before
+   * its `/readyz` says that the server is ready. The `/readyz` is asked at once.
+   * @param isRefused nothing takes connections at the server's address
    */
   connectionLost(id: string, isRefused = false): void {
     this.apply(id, { kind: 'connection lost', isRefused });
@@ -189,13 +192,13 @@ export class ServerBook {
     this.apply(id, { kind: 'no response' });
   }
 
-  /** The server hangs, by all that it has not responded to; the last server that is left is used all the same. */
+  /** The server hangs: it has responded to nothing. The last server that is left is used all the same. */
   silent(id: string): void {
     const isLast = [...this.#records.values()].every((other) => other.id === id || this.is(other.id, isDown));
     if (!isLast) this.apply(id, { kind: 'silent' });
   }
 
-  /** The server says GOAWAY, as it does when it ends, and now and then otherwise (`--goaway-chance`). */
+  /** The server says GOAWAY, as servers do when they end, and now and then otherwise (`--goaway-chance`). */
   goneAway(id: string): void {
     this.apply(id, { kind: 'GOAWAY' });
   }
@@ -214,7 +217,7 @@ export class ServerBook {
       : missingKnowledge(this.#now(record));
   }
 
-  /** Whether something holds of it by `server-standing.ts`; nothing does of a server that is not followed. */
+  /** True if `holds` is true of the server (`server-standing.ts`). False for a server that is not followed. */
   is(
     id: string,
     holds: (record: ServerRecord, now: number, thresholds: HealthThresholds) => boolean,
@@ -231,7 +234,7 @@ export class ServerBook {
     return this.is(id, isDown);
   }
 
-  /** @returns the servers that are not known, with their states; the same map as long as it says the same */
+  /** @returns the servers that are not known, with their states; the same map as long as these are the same */
   notKnown(): ReadonlyMap<string, MissingKnowledge> {
     this.#endStates();
     if (this.#isChanged) {
@@ -281,7 +284,7 @@ export class ServerBook {
   }
 
   /**
-   * Once it is known whether a server that was lost, or may have been replaced, is still the same: one probe later.
+   * Waits until a probe has told whether a server that was lost, or may have been replaced, is still the same.
    * @returns left out where there is nothing to wait for
    */
   settled(id: string, signal?: AbortSignal): Promise<void> | undefined {

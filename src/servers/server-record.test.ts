@@ -171,7 +171,7 @@ describe('a server whose connection was refused or broke', () => {
     assert.equal(newRecord('a', 0).isVerified, false);
     assert.equal(missing(after(['changed']), 20), 'unverified');
     assert.equal(ready.isVerified, true);
-    // Its machine was off: nothing was refused meanwhile.
+    // The server's machine was off: nothing was refused meanwhile.
     const longAway = probed(at(lost(away, 100_000), 400_000), 'unreachable', 400_000);
     assert.equal(longAway.isVerified, false);
     assert.equal(missing(probed(longAway, 'changed', 401_000), 401_001), 'unverified');
@@ -231,7 +231,7 @@ describe('a server whose connection was refused or broke', () => {
     assert.equal(missing(away, 20), undefined);
     const starting = probed(away, 'not-ready', 20);
     assert.equal(missing(starting, 60_009), 'restarting');
-    // Its /readyz has another reason to fail, and must not keep everybody out for ever.
+    // The server's /readyz has another reason to fail, and must not keep everybody out for ever.
     assert.deepEqual([missing(starting, 60_010), kindOf(at(starting, 60_010))], [undefined, 'unready']);
     const refused = lost(probed(away, 'unreachable', 20), 30_000, true);
     assert.deepEqual([missing(refused, 60_010), kindOf(at(refused, 60_010))], ['unreachable', 'unreachable']);

@@ -78,7 +78,7 @@ function newsIn({ state, told: before, word, isVerified }: ServerRecord, { told,
   // The word of a server on itself goes first, where this router may ask the server.
   if (word !== undefined) return isResolved ? [...news, 'read'] : news;
   if (unread || before === undefined) return news;
-  // Who was asked and who was read may be two processes.
+  // The process that was asked and the process that was read may be two.
   const isOfAnotherVersion = version !== before.version || emulates !== before.emulates;
   if (isOfAnotherVersion && isVerified) news.push('outdated');
   else if (before.unread === true) news.push('read');
@@ -166,7 +166,7 @@ function withEvidence(
       const isVerified = isSame ? record.isVerified : finding === 'ready';
       const known = { ...record, answer: { askedAt, outcome }, hasShownReadiness, isVerified };
       if (outcome === 'changed' || isSilent(known)) return known;
-      // Of a server that the snapshot does not have it is not said what it is.
+      // The snapshot does not say what a server is that it does not have.
       return { ...known, confirmedAt: askedAt, ...(record.told === undefined ? {} : { provenAt: askedAt }) };
     }
     case 'connection lost':

@@ -13,9 +13,10 @@ import {
 } from './server-states.ts';
 
 /**
- * Whether a server may be asked: `first`, as any other; `last`, where no other is left, since its `/readyz` may be wrong;
- * `not` before it is known again: a server that has ended and is not ready yet would refuse what it should not, and its
- * false 403 ends a client's work, where a 503 with Retry-After has it ask again.
+ * The place of a server among those that may be asked. `first`: as any other. `last`: where no other is left, since the
+ * server's `/readyz` may be wrong. `not`: before the server is known again. A server that has ended and is not ready
+ * yet would refuse what it should not. Its false 403 ends a client's work, where a 503 with Retry-After has the client
+ * ask again.
  */
 export type MayBeAsked = 'first' | 'last' | 'not';
 

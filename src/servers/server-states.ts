@@ -139,9 +139,9 @@ export interface ServerRecord {
   readonly state: ServerState;
   /** Where the server is reached. */
   readonly destination?: Destination | undefined;
-  /** What the snapshot in use says of the server. Left out: the snapshot does not have the server. */
+  /** The word of the snapshot in use on the server. Left out: the snapshot does not have the server. */
   readonly told?: SnapshotServer | undefined;
-  /** What the server says of itself, while that is not what the snapshot says. */
+  /** The server's word on itself, while the snapshot says something else. */
   readonly word?: ServerWord | undefined;
   /** The beginning of the last probe that found no other process ready than the known one, or nothing that takes connections. */
   readonly confirmedAt?: Instant | undefined;
@@ -175,7 +175,7 @@ export type ServerEvent =
   | { readonly kind: 'lease changed' }
   /** The snapshot says of the server what the server says. */
   | { readonly kind: 'read' }
-  /** What is known of the server is from before this process could know. */
+  /** The knowledge of the server is from before this process could know. */
   | { readonly kind: 'outdated' }
   /** This process stood still: whatever was confirmed is of long ago. */
   | { readonly kind: 'stood still' }

@@ -5,13 +5,13 @@ import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 
 /** The word that a server gives of itself. */
 export interface ServerWord {
-  /** `gitVersion`. Left out: it does not say. */
+  /** `gitVersion`. Left out: the server does not say. */
   readonly version: string | undefined;
-  /** The minor version that it behaves like, where it is another one than its own. */
+  /** The minor version that the server behaves like, where it is another one than its own. */
   readonly emulates?: string | undefined;
-  /** From its own discovery. Left out: it does not say, or not in aggregated form (before 1.26). */
+  /** From the server's own discovery. Left out: the server does not say, or not in aggregated form (before 1.26). */
   readonly served: Pick<ServedSet, 'storageVersions'> | undefined;
-  /** Its OpenAPI v3 index, as `ServedSet.openapiV3`. Left out: it does not say. */
+  /** The server's OpenAPI v3 index, as `ServedSet.openapiV3`. Left out: the server does not say. */
   readonly openApi?: ServedSet['openapiV3'];
 }
 

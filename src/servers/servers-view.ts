@@ -31,7 +31,7 @@ export function viewOf(
   const unread = [...notReadIn(snapshot.snapshot)].filter(([id]) => !isVerified(id));
   const servers = new Map([...unread, ...notKnown]);
   const made = buildRoutingTable(snapshot.snapshot, servers, snapshot.changes);
-  // What a renewal or a preferred version has added to the table stays.
+  // The members that a renewal or a preferred version has added to the table stay.
   const { createdAt: _createdAt, leadingMinor: _leadingMinor, ...found } = made;
   return Object.freeze({ snapshot, known: Object.freeze({ ...snapshot, ...found }) });
 }

@@ -1,7 +1,7 @@
 import type { Destination } from '../request/destination.ts';
 import type { ServerBook } from './server-book.ts';
 
-/** Of the requests of clients that one server was sent. */
+/** Counts of the clients' requests that one server was sent. */
 export interface Answers {
   /** Short requests in flight. A client that takes its response slowly has the server asked a question, no more. */
   readonly awaiting: number;
@@ -62,7 +62,7 @@ export class SilenceWatch {
     for (const [id, destination] of destinations) {
       const quiet = nextQuiet(this.#quiet.get(id), answersOf(id));
       this.#quiet.set(id, quiet);
-      // Its probes say when it is back.
+      // The server's probes say when the server is back.
       if (quiet.looks === 0 || health.isDown(id)) this.#forget(id, quiet.responses);
       else if (quiet.looks - (this.#witnessed.get(id) ?? quiet.looks) >= waitedFor) {
         health.silent(id);
@@ -85,7 +85,7 @@ export class SilenceWatch {
     const isThere = await this.#options.responds(destination, asking.signal);
     if (asking.signal.aborted) return;
     this.#asking.delete(id);
-    // Of two questions one may still wait.
+    // One of two questions may still wait.
     asking.abort();
     const quiet = this.#quiet.get(id);
     if (!isThere || quiet === undefined) return;

@@ -23,7 +23,7 @@ export type Finding = 'ready' | 'changed' | 'alive' | 'not-ready' | 'unreachable
 
 export interface Turn {
   readonly event: ServerEvent;
-  /** Of the event `answered`. */
+  /** The finding of the event `answered`. */
   readonly finding: Finding | undefined;
   readonly record: Omit<ServerRecord, 'state'>;
   readonly now: Instant;
@@ -82,7 +82,7 @@ function fromUntried(state: Untried, turn: Turn): PresentState {
     case 'not-ready':
     case 'unreachable': {
       if (loss !== undefined) return afterFailedTry(loss, 1, finding, turn);
-      // Its /readyz says nothing of a server that refuses everybody.
+      // The /readyz of a server that refuses everybody says nothing.
       const isStarting = finding === 'not-ready' && isRefusing(turn);
       return isStarting
         ? afterFailedTry(newLoss(turn.now), 1, finding, turn)
@@ -217,7 +217,7 @@ function afterNews(state: PresentState, { event, now, thresholds }: Turn): Prese
   const loss = lossOf(state);
   switch (event.kind) {
     case 'connection lost':
-      // Of a server that was down before, a loss is no better news.
+      // A loss is no better news of a server that was down before.
       return restarting(
         'ConnectionLost',
         newLoss(now, event.isRefused),

@@ -84,8 +84,8 @@ async function updatePage(signal: AbortSignal): Promise<void> {
 class NotLive extends Error {}
 
 /**
- * What the page shows is not so any more, or nobody knows: colours that say that all is well go (the stylesheet's
- * `data-outdated`), times stand still, and a line says as of when it is.
+ * Tells the reader the state of the page. A page that is not live may show what is not so any more: colours that say
+ * that all is well go (the stylesheet's `data-outdated`), times stand still, and a line says as of when the page is.
  */
 function say(state: 'live' | 'lost' | 'paused', text: string): void {
   const element = elementOf('live-state', HTMLElement);

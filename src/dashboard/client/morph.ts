@@ -5,7 +5,7 @@
  */
 export function morph(current: Element, next: Element): void {
   if (next.hasAttribute('data-unchanged')) return;
-  // Its text is the clock's (times.ts).
+  // The text of a `<time>` is the clock's (times.ts).
   if (next.localName === 'time' && next.getAttribute('datetime') === current.getAttribute('datetime')) return;
   morphAttributes(current, next);
   morphChildren(current, next);
@@ -20,7 +20,7 @@ function morphAttributes(current: Element, next: Element): void {
   }
 }
 
-/** What a reader unfolds or folds stays that way. */
+/** True of the attribute by which a reader unfolds or folds: the reader's choice stays. */
 function isReaders(element: Element, attribute: string): boolean {
   return element.localName === 'details' && attribute === 'open';
 }

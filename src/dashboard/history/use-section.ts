@@ -8,8 +8,8 @@ import { age, badge, type Markup, resourceMarkup, stackingTable, timeOfDay } fro
 const namedAtOnce = 3;
 
 /**
- * Who used what not all servers serve. What the upgrade removes stands first. Empty while nobody has and servers do not
- * differ.
+ * The users of resources that not all servers serve. Resources that the upgrade removes stand first. Empty while nobody
+ * has used any and servers do not differ.
  */
 export function useSection(history: HistoryView | undefined, now: number, isAnyDifferent: boolean): Markup {
   if (history === undefined) return html``;

@@ -8,7 +8,10 @@ export function hostnamesOf({ servers }: Pick<RouterStatus, 'servers'>): Hostnam
   return new Map(servers.flatMap(({ id, hostname }) => (hostname === null ? [] : [[id, hostname]])));
 }
 
-/** What people call the server: its host name where the snapshot has it, since IDs of kube-apiserver are hashes. */
+/**
+ * The name that people call the server: its host name where the snapshot has it, since IDs of kube-apiserver are
+ * hashes.
+ */
 export function displayName(id: string, hostnames: Hostnames): string {
   return hostnames.get(id) ?? id;
 }

@@ -8,7 +8,7 @@ import { displayName, type Hostnames, withDisplayNames } from './display-names.t
 import { otherVersionText } from './preferred-version-text.ts';
 
 /**
- * What `explain` prints, the status page shows, and `v1/explain` responds as text/plain. Pure.
+ * The text that `explain` prints, the status page shows, and `v1/explain` responds as text/plain. Pure.
  * @param serverId of the local server; `undefined`: a gateway's view
  */
 export function explanationText(

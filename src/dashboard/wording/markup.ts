@@ -49,7 +49,7 @@ export function resourceMarkup(resource: string, subresource: string, place: str
 /** A column of a table. */
 interface Column {
   readonly name: string;
-  /** Its cells are numbers, and stand on the right. */
+  /** True if the cells of the column are numbers, which stand on the right. */
   readonly isNumber?: boolean;
 }
 
@@ -70,7 +70,7 @@ export function stackingTable(
 </table>`;
 }
 
-/** What scrolls within the page, by keyboard too. */
+/** Content that scrolls within the page, by keyboard too. */
 export function scrolling(label: string, content: Markup): Markup {
   return html`<div class="scroll" role="region" aria-label="${label}" tabindex="0">
 ${content}

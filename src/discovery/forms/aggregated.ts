@@ -154,7 +154,7 @@ export async function ownGroups(
 }
 
 /**
- * What a server serves, worked out from its own discovery.
+ * The set that a server serves, worked out from the server's own discovery.
  *
  * A resource whose name holds a dot (metrics adapters list such) has no name in the language of
  * StorageVersions, which is cut at the last dot: it is in `discovery` only, and its requests go by their

@@ -140,8 +140,8 @@ export async function respondWith(
 }
 
 /**
- * Whether `If-None-Match` names the document, so that 304 is the response: a list of entity tags, weak or not,
- * or a star (RFC 9110 section 13.1.2). Compared weakly, as the header asks for.
+ * True if `If-None-Match` names the document, so that 304 is the response: a list of entity tags, weak or not, or a
+ * star (RFC 9110 section 13.1.2). Tags are compared weakly, as the header asks for.
  *
  * @param etag the document's own strong entity tag, quotes included
  */

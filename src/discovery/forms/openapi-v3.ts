@@ -11,7 +11,7 @@ export interface Holder {
   readonly set: ServedSet | undefined;
 }
 
-/** What one server lists now. The snapshot's word holds for the others. */
+/** The documents that one server lists now. The snapshot's word holds for the other servers. */
 export interface ListedNow {
   readonly serverId: string;
   readonly urls: Readonly<Record<string, string>>;

@@ -11,14 +11,14 @@ export interface SnapshotConfiguration {
   readonly addressPolicy: AddressPolicy;
   /** `undefined`: each isolate keeps its own. */
   readonly object: DurableObjectNamespace | undefined;
-  /** Of the object in it. Another name is another object, which is empty. */
+  /** Name of the object in the namespace. Another name is another object, which is empty. */
   readonly objectName: string;
   /** Sealed; what an isolate begins with. */
   readonly initial: string | undefined;
   readonly preferredVersion: PreferredVersion;
 }
 
-/** Whose tokens are believed: a team of Cloudflare Access, or any other issuer of JSON Web Tokens. */
+/** The issuer whose tokens are believed: a team of Cloudflare Access, or any other issuer of JSON Web Tokens. */
 export interface TokenIssuer {
   readonly issuer: string;
   /** One of the `aud` of tokens that are meant for this router. */

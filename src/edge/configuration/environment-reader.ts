@@ -5,7 +5,7 @@ import { WorkerConfigurationError } from './configuration.ts';
 /** Far above a JWKS, the deepest variable. */
 const maximumDepth = 32;
 
-// What variables may be. No message quotes a value, which may be a key.
+// Schemas of variables. No message quotes a value, which may be a key.
 
 export const text = v.string('must be text');
 

@@ -131,7 +131,7 @@ function userOf(claims: JWTPayload, { usernameClaim, groupsClaim }: TokenIssuer)
   if (!groups.every((group) => typeof group === 'string')) {
     throw claimError(groupsClaim ?? '', 'must be a list of groups');
   }
-  // Else the issuer could make a `system:masters` (kubernetes.io, "Authenticating": prefixes).
+  // The issuer could make a `system:masters` otherwise (kubernetes.io, "Authenticating": prefixes).
   if (name.startsWith('system:')) throw claimError(usernameClaim, 'begins with "system:"');
   if (groups.some((group) => group.startsWith('system:'))) {
     throw claimError(groupsClaim ?? '', 'has a group that begins with "system:"');
@@ -193,7 +193,7 @@ function keptKeySet(fetchKeys: typeof fetch, logger: Logger): FetchImplementatio
 
 export interface CallerIdentification {
   readonly authenticators: readonly Authenticator[];
-  /** What `request.cf` proves about the caller; nothing, unless the platform's word counts. */
+  /** The facts that `request.cf` proves about the caller; none, unless the platform's word counts. */
   readonly certificateOf: (cf: unknown) => PlatformCertificate;
 }
 

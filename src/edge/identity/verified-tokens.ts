@@ -2,7 +2,7 @@ import type { Caller } from '../../request/user-info.ts';
 
 /** Milliseconds. A key that its issuer has withdrawn counts for as long (jose's `createRemoteJWKSet`, `cacheMaxAge`). */
 const longest = 600_000;
-/** Of tokens of this length at most, so that their users' groups take some megabytes. */
+/** Tokens remembered at most, none above `longestRemembered`: the groups of their users take some megabytes. */
 const mostTokens = 500;
 const longestRemembered = 8 * 1024;
 
@@ -12,7 +12,10 @@ interface VerifiedToken {
   readonly until: number;
 }
 
-/** Whom tokens name that were verified already: by their hash, until they expire. A signature costs a tenth of a request. */
+/**
+ * The callers whom verified tokens name: by the token's hash, until the token expires. A signature costs a tenth of a
+ * request.
+ */
 export class VerifiedTokens {
   readonly #tokens = new Map<string, VerifiedToken>();
 

@@ -41,7 +41,10 @@ export interface DataPoint {
   readonly doubles: readonly number[];
 }
 
-/** What a handler is called with in addition to its event (developers.cloudflare.com/workers/runtime-apis/context). */
+/**
+ * The context that a handler is called with in addition to its event
+ * (developers.cloudflare.com/workers/runtime-apis/context).
+ */
 export interface ExecutionContext {
   /** Keeps the event's context alive until `promise` settles, client gone or not; 30 s at the most. */
   waitUntil(promise: Promise<unknown>): void;

@@ -10,7 +10,7 @@ import {
   type SharingReceiverOptions,
 } from './snapshot-keeping.ts';
 
-/** What receivers share. Writing over what one does not know fails, as with a Durable Object. */
+/** The store that receivers share. Writing over a version that one does not know fails, as with a Durable Object. */
 function sharedPlace() {
   const place: { stored: string | undefined; version: number; away: boolean } = {
     stored: undefined,

@@ -43,7 +43,7 @@ function isolate(held: RoutingTable | undefined) {
   };
 }
 
-/** What becomes of one request after a rest, of an isolate that has just looked. */
+/** The fate of one request after a rest, in an isolate that has just looked. */
 async function afterRest(
   held: RoutingTable | undefined,
   method: string,

@@ -104,7 +104,7 @@ export class SharingReceiver extends SnapshotReceiver {
   }
 }
 
-/** Its host is never resolved: a stub hands on the path alone. */
+/** The host is never resolved: a stub hands on the path alone. */
 const url = 'https://snapshot-object/';
 const nothingStored = '';
 
@@ -157,7 +157,7 @@ export interface SharedSnapshotsOptions extends Pick<SnapshotReceiverOptions, 'a
   readonly keys: PinnedKeySet;
   /** The binding of the class `SnapshotObject`. Default: each isolate keeps its own snapshot. */
   readonly object?: DurableObjectNamespace | undefined;
-  /** Of the object in it. Default `snapshot`; another name is another object, which is empty. */
+  /** Name of the object in the namespace. Default `snapshot`; another name is another object, which is empty. */
   readonly objectName?: string | undefined;
   /** Sealed; what an isolate begins with. */
   readonly initial?: string | undefined;
@@ -185,7 +185,7 @@ export async function createSharedSnapshots({
     addressPolicy,
     store,
     logger,
-    // What the last look has not found, others may have known since.
+    // Others may have known since the last look what that look has not found.
     serverConfirmedAt() {
       const lookedAt = receiver.confirmedAt();
       return lookedAt && performance.timeOrigin + lookedAt;

@@ -36,7 +36,7 @@ async function edgeApp(assertionSigner: AssertionSigner | undefined, fetch: Fetc
   });
 }
 
-/** What it fetched, and its own response. */
+/** The requests that the router fetched, and its own response. */
 async function throughTheEdge(assertionSigner: AssertionSigner | undefined) {
   const fetched: Request[] = [];
   const app = await edgeApp(assertionSigner, async (request) => {
@@ -118,7 +118,7 @@ async function gateway(respond: (request: Request, host: string) => Response | P
 
 const pods = 'https://edge.example/api/v1/namespaces/d/pods';
 
-/** What a web `Request` cannot be, and a runtime hands over all the same. */
+/** A request that a web `Request` cannot be, and that a runtime hands over all the same. */
 class OddRequest extends Request {
   readonly inbound: InboundRequest;
   constructor(odd: Partial<InboundRequest>) {

@@ -56,8 +56,8 @@ export async function upgradeWebSocket(
 }
 
 /**
- * What kubectl shows when it asks for SPDY: 400, as an API server responds to an upgrade that it cannot make
- * (k8s.io/apimachinery pkg/util/httpstream). kubectl 1.29 has WebSockets behind a variable of its environment.
+ * The response that kubectl shows when it asks for SPDY: 400, as an API server responds to an upgrade that it cannot
+ * make (k8s.io/apimachinery pkg/util/httpstream). kubectl 1.29 has WebSockets behind a variable of its environment.
  */
 function refuseProtocol(): Response {
   return statusResponse(

@@ -20,7 +20,7 @@ export const peerAssertionType = 'mixed-version-proxy-identity+jwt';
 export const maximumAssertionLifetime = 60;
 export const assertionLeeway = 5;
 
-/** What an assertion says (RFC 7519 section 4.1, and what binds it to one request). Times in Unix seconds. */
+/** The claims of an assertion (RFC 7519 section 4.1, and those that bind it to one request). Times in Unix seconds. */
 export interface PeerAssertionClaims {
   readonly iss: string;
   /** API server ID of the one destination that may believe it. */

@@ -11,7 +11,7 @@ export type AssertionKeySet = ReadonlyMap<string, AssertionKey>;
 
 const maximumIssuerLength = 512;
 
-/** It stands in logs and in configuration as it is. */
+/** True if a text can be an issuer's name, which stands in logs and in configuration as it is. */
 export function isIssuerName(text: string): boolean {
   return text.length > 0 && text.length <= maximumIssuerLength && isVisibleAscii(text);
 }

@@ -5,7 +5,7 @@ import { type AssertionSigner, AssertionTooLargeError, maximumAssertionLength } 
 
 export interface AssertionSignerOptions {
   readonly key: SigningKey;
-  /** Who speaks: the `issuer` that the destinations have pinned the key for. */
+  /** The name of the signer: the `issuer` that the destinations have pinned the key for. */
   readonly issuer: string;
   /** Milliseconds since the epoch. Default `Date.now`. */
   readonly clock?: () => number;

@@ -37,7 +37,7 @@ export type PeerAssertionErrorCode =
   /** Too many at once to be told from replays. */
   | 'ReplayWindowFull';
 
-/** It ends the request: it must not run under another identity that the connection has. */
+/** A refused assertion ends the request, which must not run under another identity that the connection has. */
 export class PeerAssertionError extends AuthenticationError {
   override readonly isFinal = true;
   readonly code: PeerAssertionErrorCode;
