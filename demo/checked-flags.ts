@@ -18,7 +18,7 @@ interface Surroundings {
   readonly now?: number;
 }
 
-/** What `serve` would say to these flags. */
+/** Result of `serve` for these flags. */
 export function validateServeOptions(
   flags: RawServeFlags,
   { readFile, network = { addresses: [], defaultRouteInterfaces: [] }, now = Date.now() }: Surroundings,

@@ -11,7 +11,7 @@ import type { SpecFields } from './example-api-server/served-resources.ts';
 
 /** An API server of a demo. */
 export interface DemoServer {
-  /** Of the server, and of the contexts of kubeconfigs that lead to it. */
+  /** Name of the server, and of the contexts of kubeconfigs that lead to it. */
   readonly name: string;
   readonly version: KubernetesVersionName;
 }
@@ -36,7 +36,7 @@ export async function startCluster(
   return started;
 }
 
-/** What all API servers of a cluster have in common: a new store, and whom they trust. */
+/** Parts that all API servers of a cluster share: a new store, and the authorities that they trust. */
 export async function sharedByServers(
   certificates: DemoCertificates,
 ): Promise<Omit<ExampleApiServerOptions, 'version' | 'name'>> {
@@ -55,7 +55,7 @@ export async function sharedByServers(
 export const newField = 'schedulingGroup';
 const newFields: SpecFields = { 'v1/Pod': [newField] };
 
-/** What servers of a demo are started with beside what is on by default: the cluster uses workloads, which are alpha. */
+/** Settings of a demo's servers beside the defaults. The cluster uses workloads, which are alpha. */
 export function settingsOf(
   version: KubernetesVersionName,
 ): Pick<ExampleApiServerOptions, 'enabledGroupVersions' | 'addedFields' | 'unknownFields'> {

@@ -12,7 +12,7 @@ import { startDemoRouter } from './routers.ts';
 /** Milliseconds for requests in flight when a demo ends: somebody at a keyboard waits. */
 const closeGrace = 500;
 
-/** What is known of an API server, however it is run. */
+/** Facts of an API server, however it is run. */
 export interface DemoApiServer {
   readonly name: string;
   readonly serverId: string;

@@ -1,7 +1,10 @@
 import { resolve, sep } from 'node:path';
 import type { RunningDemo } from './run-demo.ts';
 
-/** What can be typed into the running demo, and what it shows. For a terminal of 80 columns, but for long paths. */
+/**
+ * Commands that can be typed into the running demo, and their effects. For a terminal of 80 columns, but for long
+ * paths.
+ */
 export function demoGuide({ kubeconfig, directKubeconfig, apiServers, routers }: RunningDemo): string {
   const rows = apiServers.map(
     ({ name, version, url }, index) =>

@@ -1,9 +1,9 @@
 import type { ChildProcess } from 'node:child_process';
 
-/** Whether a child process still runs, and the ways to end it. */
+/** State of a child process, and the ways to end it. */
 export interface ProcessLife {
   isRunning(): boolean;
-  /** Its exit code once it is gone; `null` when a signal ended it. Its outputs may still hold something. */
+  /** Exit code of the process once it is gone; `null` when a signal ended it. Its outputs may still hold something. */
   readonly ended: Promise<number | null>;
   /**
    * SIGTERM, and SIGKILL once `grace` milliseconds are over; resolves when it is gone.

@@ -18,7 +18,7 @@ export const keyAlgorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256
 
 export type Keys = webcrypto.CryptoKeyPair;
 
-/** What a certificate says, and who says it. */
+/** Content of a certificate, and its issuer. */
 export interface CertificateContent {
   readonly subject: Name;
   /** The key that the certificate is about. */
@@ -72,7 +72,7 @@ export function distinguishedName(
   ]);
 }
 
-/** What makes a certificate one of an authority. */
+/** Extensions that make a certificate one of an authority. */
 export function authorityExtensions(): Extension[] {
   return [
     new BasicConstraintsExtension(true, undefined, true),

@@ -8,7 +8,7 @@ import { type Http2Bindings, type Http2Server, serveHttp2 } from '../src/node/in
 export function createGreeter() {
   const app = new Hono<{ Bindings: Http2Bindings }>();
   app.get('/hello/:name', (context) => context.text(`hello ${context.req.param('name')}`));
-  // What comes goes back, piece by piece, as fast as the client takes it.
+  // Bytes that come go back, piece by piece, as fast as the client takes them.
   app.post('/echo', (context) => new Response(context.req.raw.body));
   // For who needs the stream itself: its header lines one by one, its socket, and the way back for the answer.
   app.get('/lines', ({ env: { incoming } }) => {

@@ -16,7 +16,7 @@ import {
 export function createApiServer(local: Destination, routingTable: RoutingTableSource, transport: Transport) {
   const app = new Hono();
   app.use(mixedVersionProxy({ local, routingTable, transport }));
-  // What this server serves itself: reached only by requests that belong here.
+  // Resources that this server serves itself: reached only by requests that belong here.
   app.get('/apis/batch/v1/jobs', (context) =>
     context.json({ kind: 'JobList', apiVersion: 'batch/v1', metadata: {}, items: [] }),
   );

@@ -53,7 +53,7 @@ test('an address given to a router is what peers dial, for as long as its operat
   const known = await eventuallyReturns(() => server(b.serverId), isAt(advertised));
   assert.equal(known?.addressSource, 'advertised');
   assert.equal(known?.stale, false, 'it is read at its own address');
-  // What a router falls back to, here the address that it listens on, is no reason to pass the Lease over.
+  // An address that a router falls back to, here the one that it listens on, is no reason to pass the Lease over.
   const other = await server(a.serverId);
   assert.deepEqual([other?.address, other?.addressSource], [`127.0.0.1:${a.port}`, 'lease']);
 
@@ -79,7 +79,7 @@ test('an address given to a router is what peers dial, for as long as its operat
   );
   assert.equal((await server(b.serverId))?.address, advertised);
 
-  // Its operator does.
+  // The operator takes back the advertised address.
   await cluster.startRouter(b, { 'secure-port': [String(mapping.to)] });
   const back = await eventuallyReturns(() => server(b.serverId), isAt(`127.0.0.1:${b.port}`));
   assert.equal(back?.addressSource, 'lease');

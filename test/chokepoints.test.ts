@@ -71,13 +71,13 @@ const chokepoints = {
     definedIn: 'src/identity/stamp-identity.ts',
     calledIn: ['src/proxy/outbound.ts'],
   },
-  // What makes a request ready to leave: for callers, for what the router asks on its own account, and for what
-  // doctor asks in its place.
+  // The place that makes a request ready to leave: for callers, for what the router asks on its own account, and for
+  // what doctor asks in its place.
   buildOutboundRequest: {
     definedIn: 'src/proxy/outbound.ts',
     calledIn: ['src/cli/doctor/finding.ts', 'src/proxy/probe.ts', 'src/proxy/ask-server.ts'],
   },
-  // Who may use the router's own paths.
+  // The place that says who may use the router's own paths.
   onlyAuthorizedCallers: {
     definedIn: 'src/own-paths/authorization.ts',
     calledIn: ['src/own-app.ts', 'src/own-app.ts'],
@@ -87,12 +87,12 @@ const chokepoints = {
     definedIn: 'src/own-paths/authorization.ts',
     calledIn: ['src/own-app.ts'],
   },
-  // What is asked in a caller's name on the side: whether the caller may use an own path.
+  // The place that asks in a caller's name on the side: whether the caller may use an own path.
   askInCallersName: {
     definedIn: 'src/proxy/ask-in-callers-name.ts',
     calledIn: ['src/own-paths/authorization.ts'],
   },
-  // Whose word on a server's address counts; and what a router says of itself.
+  // The place that decides whose word on a server's address counts; and what a router says of itself.
   AdvertisedAddresses: {
     definedIn: 'src/sync/advertised-addresses.ts',
     calledIn: ['src/sync/node/run-sync.ts'],
@@ -106,7 +106,8 @@ const chokepoints = {
     definedIn: 'src/proxy/judge-response.ts',
     calledIn: ['src/edge/worker/websocket-upgrade.ts', 'src/node/upgrades/upgrade.ts'],
   },
-  // What HTTP/1 parsers could read in two ways: once for ordinary requests, once for upgrades.
+  // The place that finds heads which HTTP/1 parsers could read in two ways: once for ordinary requests, once for
+  // upgrades.
   issueOfHead: {
     definedIn: 'src/node/exchange/http1-heads.ts',
     calledIn: ['src/node/serving/request-handler.ts', 'src/node/upgrades/upgrade.ts'],
@@ -157,7 +158,7 @@ test('a transport is asked to send in two places, and both have the request from
   assert.deepEqual(placesOf(/\btransport\.send\(/), ['src/proxy/forward.ts', 'src/proxy/probe.ts']);
   // Nobody else calls it under another name.
   assert.deepEqual(placesOf(/(?<!transport)\.send\(/), []);
-  // What goes out of it goes to our pool, by undici's interface as well, or to undici's pool behind it.
+  // Requests that leave go to our pool, by undici's interface as well, or to undici's pool behind it.
   assert.deepEqual(placesOf(/\.submit\(/), [
     'packages/http2/client/http2-pool.ts',
     'src/node/destinations/node-transport.ts',
@@ -245,7 +246,7 @@ test('another CA reaches connections in one place, to clients and to servers', (
 });
 
 test('an OutboundRequest is written down in one place', () => {
-  // Its flag is what makes a destination believe the X-Remote headers of a connection.
+  // The flag of an OutboundRequest makes a destination believe the X-Remote headers of a connection.
   const literals = placesOf(/\bpresentFrontProxyCertificate: (?!boolean)/);
   assert.deepEqual(literals, ['src/proxy/outbound.ts']);
 });
@@ -257,8 +258,8 @@ test('connections to destinations are opened in one place, behind the address po
   assert.deepEqual(openers, [
     // A pool of HTTP/1.1 connections that the dialer opens, for `mutualTlsDispatchers`.
     'src/node/destinations/http1-pool.ts',
-    // What is no client's request: the sync job and install as their kubeconfig says, status as its caller, doctor as a
-    // user without rights (buildOutboundRequest) and behind the address policy.
+    // The client for requests that are no client's: the sync job and install as their kubeconfig says, status as its
+    // caller, doctor as a user without rights (buildOutboundRequest) and behind the address policy.
     'src/node/destinations/https-client.ts',
     'src/node/destinations/https-client.ts',
     'src/node/destinations/tls-dialer.ts',
@@ -296,7 +297,7 @@ test('every TLS connection that leaves checks who the server is by checkServerId
 
 test('the router that serves is started with the address policy', () => {
   const start = sourceOf('src/node/process/start-router.ts');
-  // It comes from nowhere but a configuration that was checked.
+  // The address policy comes from nowhere but a configuration that was checked.
   assert.match(start, /const addressPolicy = createAddressPolicy\(config\.settings\.peers\);/);
   assert.match(start, /new NodeTransport\(\{[^}]*\n\s+addressPolicy,/);
 });

@@ -287,7 +287,7 @@ test('what a router knew outlives its restart, and a file that others may write 
   const client = askRouter(context, first.origin, cluster);
   const before = await eventuallyReturns(client.status, ({ servers }) => servers.length === 2);
   await first.close();
-  // What only it served must not become a 404 because of a restart.
+  // Resources that only this server served must not become a 404 because of a restart.
   await b.close();
   const second = await cluster.startRouter(a, flags);
   const again = askRouter(context, second.origin, cluster);
@@ -360,7 +360,7 @@ test('authorities, certificates and keys that are replaced while a router runs r
   const before = askRouter(context, origin, cluster);
   await eventuallyReturns(before.status, ({ servers }) => servers.length === 1);
 
-  // Of authorities that have nothing in common with those before, under the same names.
+  // Certificates of authorities that have nothing in common with those before, under the same names.
   const folder = join(cluster.directory, 'next');
   const next = await createDemoCertificates(folder);
   await cp(folder, join(cluster.directory, 'pki'), { recursive: true });

@@ -31,7 +31,7 @@ interface Explained {
 }
 
 /**
- * What a recorded server serves, read off the recording by nothing but `JSON.parse`: `batch/v1/jobs`,
+ * Resources that a recorded server serves, read off the recording by nothing but `JSON.parse`: `batch/v1/jobs`,
  * `v1/pods/log`. Lists whose file has another status in its name are not there, whatever `/apis` claims.
  */
 function servedPaths(cluster: string, server: string): ReadonlySet<string> {
@@ -48,7 +48,7 @@ function servedPaths(cluster: string, server: string): ReadonlySet<string> {
   return served;
 }
 
-/** Whether the server's recorded OpenAPI v3 index lists exactly the document that is asked for. */
+/** True if the server's recorded OpenAPI v3 index lists exactly the document that is asked for. */
 function holdsDocument(cluster: string, server: string, url: string): boolean {
   const { paths } = JSON.parse(read(`${cluster}/${server}/openapi__v3.json`)) as {
     paths: Record<string, { serverRelativeURL: string }>;
@@ -161,8 +161,8 @@ for (const cluster of Object.keys(byHand)) {
             assert.equal(decision, held ? 'local' : 'peer', `${method} ${url}: ${reason}`);
             continue;
           }
-          // It comes from a server of the newest version: from b, of 1.26, where a is of 1.25. Two servers of 1.26 that serve
-          // different APIs are two versions, and a, which serves more, has the newer one.
+          // The document comes from a server of the newest version: from b, of 1.26, where a is of 1.25. Two servers of
+          // 1.26 that serve different APIs are two versions, and a, which serves more, has the newer one.
           const isNewest = view === (cluster === 'kubernetes-1.25-1.26' ? 'b' : 'a');
           const way = url.startsWith('/openapi/v2') && !isNewest ? 'peer' : expected;
           assert.equal(decision, way, `${method} ${url}: ${reason}`);

@@ -28,7 +28,7 @@ async function runWith(options: CommandContextOptions, ...args: string[]) {
   return { code, ...written };
 }
 
-/** What a dry run with these flags, which is refused, has to say. */
+/** Message of a dry run with these flags, which is refused. */
 async function refusal(...flags: string[]): Promise<string> {
   const { code, errors } = await run('serve', ...flags, '--dry-run');
   assert.equal(code, 2);

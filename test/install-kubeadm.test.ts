@@ -70,7 +70,7 @@ test('the second step takes the port over, with what was changed by hand meanwhi
     `kube-apiserver.yaml:${node.otherPort}`,
     `mixed-version-proxy.yaml:${node.port}`,
   ]);
-  // It keeps it, named or not.
+  // The router keeps the port that it took, named or not.
   assert.match((await node.run([])).output, /^nothing to do/);
   assert.match((await node.run(['--port=7443'])).errors, /this one takes port/);
   assert.match((await node.undo('--take-port')).errors, /--take-port has no use with --undo/);
@@ -277,7 +277,7 @@ test('a router whose image is nowhere makes way for the one before, and the kube
   await node.install();
   const installed = await node.files();
   node.missingImages.add('registry.example/other:1');
-  // Of the router that works the API tells nothing, as while the kubelet cannot reach it.
+  // The API tells nothing of the router that works, as while the kubelet cannot reach it.
   node.cluster.store.remove({ group: '', resource: 'pods' }, 'kube-system', 'mixed-version-proxy-cp-a');
   const { errors } = await node.run(['--image=registry.example/other:1', impatient]);
   assert.match(
@@ -348,7 +348,7 @@ test('half an installation is finished by the next one, or taken back, whenever 
       };
       const { errors } = await node.run([`--image=${image}`, '--take-port'], cutOff);
       assert.match(errors, /killed/, String(writes));
-      // What was being written then.
+      // The file that was being written then.
       if (writes > 1)
         await node.write('/etc/mixed-version-proxy/.mixed-version-proxy-reader.kubeconfig', '#');
       if (!isUndone) assert.equal((await node.install()).errors, '', String(writes));

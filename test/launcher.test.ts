@@ -35,7 +35,7 @@ function start(
   script: string,
   args: readonly string[],
 ): { process: ChildProcess; outcome: Promise<Outcome> } {
-  // Whoever has a kubeconfig would have a router asked.
+  // A kubeconfig that is found would have a router asked.
   const env = { ...process.env, KUBECONFIG: '', HOME: import.meta.dirname };
   const child = spawn(node, [script, ...args], { stdio: 'pipe', env });
   let output = '';

@@ -225,7 +225,7 @@ test('a snapshot that has the local server at the address of its own router does
   assert.deepEqual([decision, reason], ['local', 'ServedLocally']);
   const answer = await client(context, cluster)(router.origin, last);
   assert.equal(answer.status, 200, answer.text);
-  // What the router advertises is for that server, too.
+  // The address that the router advertises is for that server, too.
   await eventuallyReturns(status, ({ servers }) =>
     servers.some(({ id, addressSource }) => id === byEndpoint && addressSource === 'advertised'),
   );

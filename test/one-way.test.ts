@@ -118,7 +118,7 @@ describe('one way through', async () => {
         [{ path: '/api/v1/../x' }, 0],
         [{ path: '*', method: 'OPTIONS' }, 0],
         [{ path: '/livez' }, 0],
-        // Whether the caller may is asked of both servers, of which neither says.
+        // Both servers are asked whether the caller may, and neither says.
         [{ path: '/.mixed-version-proxy/v1/status' }, 2],
       ] as const) {
         Object.assign(counts, { http2: 0, app: 0, answered: 0, sent: 0 });

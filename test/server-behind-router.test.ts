@@ -131,7 +131,7 @@ async function clusterWithTwoServersDown(context: TestContext) {
   return { ...started, wasRefused: async () => (await refused()) > before };
 }
 
-/** Whether a WebSocket for a command opens. */
+/** True if a WebSocket for a command opens. */
 async function opensExec({ origin }: RunningRouter, agent: Agent): Promise<boolean> {
   const socket = new WebSocket(`${origin.replace('https', 'wss')}${pods}/p/exec?command=id`, {
     protocols: ['v5.channel.k8s.io'],

@@ -27,7 +27,7 @@ test('a gateway without a front-proxy pair passes tokens through and lets no cer
     'requestheader-client-ca-file': undefined,
     'requestheader-allowed-names': undefined,
   });
-  // Its own paths know callers by their certificates as ever.
+  // The router's own paths know callers by their certificates as ever.
   const client = askRouter(context, router.origin, cluster);
   await eventuallyReturns(client.status, ({ servers }) => servers.length === 2);
 

@@ -23,11 +23,11 @@ const schema = strict({
   tls: strict({
     certFile: text,
     keyFile: text,
-    /** Whose client certificates are demanded. Default: none is. */
+    /** Bundle of the authorities whose client certificates are demanded. Default: none is demanded. */
     clientCAFile: v.optional(text),
   }),
   destinations: strict({
-    /** What the serving certificates of API servers and routers are checked against. */
+    /** Authorities that check the serving certificates of API servers and routers. */
     caFile: text,
     /** The front-proxy pair, both or none. Without it callers' identities travel as signed assertions. */
     certFile: v.optional(text),

@@ -8,7 +8,7 @@ import { errorMessage } from '../../src/runtime/errors.ts';
 import type { DocumentIssue } from '../../src/runtime/validation.ts';
 import type { EdgeConfiguration } from './edge-configuration.ts';
 
-/** What the files of an EdgeConfiguration hold; PEM. */
+/** Contents of the files that an EdgeConfiguration names; PEM. */
 export interface EdgeFiles {
   readonly ca: string;
   readonly clientCa: string | undefined;
@@ -76,7 +76,10 @@ export async function readEdgeInputs(
     : { ok: true, inputs: { variables, files, worker } };
 }
 
-/** What workerd is given besides variables, for as long as they are checked: recognized by its methods. */
+/**
+ * Stand-ins for the bindings that workerd has besides variables, for the time of the check: recognized by their
+ * methods.
+ */
 const namespace = { idFromName: () => undefined, get: () => undefined };
 const workerdBindings = { SNAPSHOT_OBJECT: namespace };
 const frontProxyBinding = { PEER_MTLS: { fetch: () => undefined } };

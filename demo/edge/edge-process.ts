@@ -48,7 +48,7 @@ export async function startEdgeProcess(options: EdgeProcessOptions): Promise<Run
     };
   } catch (error) {
     await end();
-    // What was shown is not told twice.
+    // Output that was shown is not told twice.
     const told = options.show === true ? '' : `\n${output}`;
     throw new Error(`${error instanceof Error ? error.message : String(error)}${told}`, { cause: error });
   }

@@ -2,7 +2,7 @@
 export interface RunningEdge {
   /** `https://127.0.0.1:port`. */
   readonly origin: string;
-  /** What the process has written to its output so far, for failure messages. */
+  /** Output of the process so far, for failure messages. */
   output(): string;
   /** Resolves when the process has ended, for whatever reason. */
   readonly ended: Promise<void>;
@@ -28,7 +28,7 @@ export interface EdgeTls {
   readonly frontProxyClient?: PemPair | undefined;
 }
 
-/** What a router on an edge runtime is started with. */
+/** Options that a router on an edge runtime is started with. */
 export interface StartEdgeOptions {
   /** For its configuration, keys and stored snapshot; must exist. A later start finds the snapshot there. */
   readonly directory: string;

@@ -12,7 +12,7 @@ interface TokenSubject {
 
 /** An issuer of bearer tokens on loopback, instead of a team's identity provider. */
 export interface TokenIssuer {
-  /** What the router is told of it. */
+  /** Variables that tell the router of the issuer. */
   readonly variables: Readonly<Record<string, string>>;
   /** A token that counts for a day. */
   issue(subject: TokenSubject): Promise<string>;

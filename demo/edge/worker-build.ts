@@ -15,7 +15,7 @@ export interface WorkerBuild {
 
 const mainModule = 'index.js';
 
-/** What the Worker exports and is bound to. */
+/** Classes that the Worker exports and is bound to. */
 const durableObjects: readonly DurableObjectClass[] = [
   { name: 'SNAPSHOT_OBJECT', className: 'SnapshotObject' },
 ];

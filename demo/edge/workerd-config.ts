@@ -16,7 +16,7 @@ export interface DurableObjectClass {
 interface WorkerdConfigOptions {
   readonly compatibilityDate: string;
   readonly compatibilityFlags: readonly string[];
-  /** Of the built Worker: name as the others import it, and file. The main module first. */
+  /** Modules of the built Worker: name as the others import it, and file. The main module first. */
   readonly modules: readonly { readonly name: string; readonly file: EmbeddedFile }[];
   /** `host:port`; port 0 for a free one. */
   readonly listen: string;

@@ -24,7 +24,7 @@ export async function writeWorkerdDirectory(options: WorkerdDirectoryOptions): P
   const { directory, build, tls, environment } = options;
   const storageDirectory = join(directory, 'storage');
   await mkdir(storageDirectory, { recursive: true, mode: 0o700 });
-  // What an earlier build or configuration had and this one has not must not stay: keys least of all.
+  // Files of an earlier build or configuration that this one has not must not stay: keys least of all.
   for (const name of ['modules', 'tls', 'environment']) {
     await rm(join(directory, name), { recursive: true, force: true });
   }

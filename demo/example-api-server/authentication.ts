@@ -29,7 +29,7 @@ export interface AuthenticationOptions {
   readonly requestHeaderAllowedNames?: readonly string[] | undefined;
 }
 
-/** Whose certificate it is: the same for every request of a connection. */
+/** Owner of a client certificate: the same for every request of a connection. */
 interface VerifiedCertificate {
   readonly isFrontProxy: boolean;
   /** `undefined`: the CA of clients did not issue it. */
@@ -47,7 +47,7 @@ export function isAnonymous(user: ExampleUser): boolean {
   return user.name === anonymous.name;
 }
 
-/** Whose bearer token it is; `undefined` when it is not known, or no longer valid. */
+/** User of a bearer token; `undefined` when the token is not known, or no longer valid. */
 export type UserOfToken = (token: string) => ExampleUser | undefined;
 
 export type Authenticate = (

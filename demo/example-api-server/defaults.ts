@@ -10,7 +10,9 @@ import {
 
 type Default = (object: KubernetesObject, now: string) => KubernetesObject;
 
-/** What a new object has that its maker did not say, by kind; as little as makes clients show it well. */
+/**
+ * Fields that a new object has although its maker did not say them, by kind; as little as makes clients show it well.
+ */
 const defaults: Readonly<Record<string, Default>> = {
   Namespace: (object) => ({
     ...object,

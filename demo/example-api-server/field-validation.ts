@@ -13,8 +13,9 @@ export interface KnownFields {
 const fieldsOfEveryKind = new Set(['apiVersion', 'kind', 'metadata', 'spec', 'status']);
 
 /**
- * What `fieldValidation` asks for, of the top level and of the fields of `spec` that later versions have: what else is
- * below is taken as it comes. Kinds with a status subresource are the ones whose top level is known here.
+ * Fields that `fieldValidation` asks for, of the top level and of the fields of `spec` that later versions have.
+ * Everything else below is taken as it comes. Kinds with a status subresource are the ones whose top level is known
+ * here.
  * @throws {ApiError} BadRequest for an unknown field with `Strict`
  */
 export function knownFields({ served, query }: ResourceRequest, object: KubernetesObject): KnownFields {

@@ -14,7 +14,7 @@ import { readBody } from './request-body.ts';
 import { handleRequest, type ReceivedRequest } from './request-handler.ts';
 import type { ServerContext } from './resource-request.ts';
 
-/** What arrived, for whoever wants to check it. */
+/** A request as it arrived, for tests that check it. */
 export interface RequestRecord {
   readonly method: string;
   /** The request target as received, undecoded. */
@@ -22,7 +22,7 @@ export interface RequestRecord {
   readonly httpVersion: string;
   /** Name, value, name, value, … as received; the pseudo-headers of HTTP/2 are left out. */
   readonly rawHeaders: readonly string[];
-  /** Whom the request acts as; absent when that was refused (401, or 403 for an impersonation). */
+  /** User that the request acts as; absent when that was refused (401, or 403 for an impersonation). */
   readonly user?: ExampleUser;
   /** CN of the client certificate, if one was presented. */
   readonly clientCertificateCommonName?: string;

@@ -3,7 +3,7 @@ import type { ExampleUser } from './authentication.ts';
 import { extraOf, headersByName } from './identity-headers.ts';
 
 /**
- * Who a request acts as (`kubectl --as`): whoever the Impersonate headers name, if the caller is an
+ * User that a request acts as (`kubectl --as`): the one that the Impersonate headers name, if the caller is an
  * administrator, else the caller.
  * @throws {ApiError} Forbidden; BadRequest for groups, uid or extra of nobody
  */

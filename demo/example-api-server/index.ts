@@ -40,9 +40,9 @@ export interface ExampleApiServerOptions extends AuthenticationOptions {
   readonly address?: string;
   /** Default: any free one. */
   readonly port?: number;
-  /** What the server ID is made from; must differ between servers. Default: `name`. */
+  /** Text that the server ID is made from; must differ between servers. Default: `name`. */
   readonly hostname?: string;
-  /** Whether it writes an identity Lease: servers before 1.26 do not unless told to. Default true. */
+  /** True if the server writes an identity Lease: servers before 1.26 do not unless told to. Default true. */
   readonly hasIdentityLease?: boolean;
   /** `host:port` in the identity Lease. Default: where the server listens. */
   readonly advertiseAddress?: string;
@@ -210,7 +210,7 @@ function connectionsOf(server: Http2SecureServer): () => void {
       // A peer that does not read would hold the server open.
       setTimeout(() => socket.destroy(), closeGraceMilliseconds).unref();
     }
-    // Those whose handshake never ended would keep the server open.
+    // Sockets whose handshake never ended would keep the server open.
     for (const [key, socket] of plain) if (!secure.has(key)) socket.destroy();
   };
 }

@@ -72,7 +72,7 @@ export function without<T extends JsonObject>(object: T, field: string): Omit<T,
   return rest as Omit<T, typeof field> & JsonObject;
 }
 
-/** Whether two JSON values say the same; the order of fields does not matter. */
+/** True if two JSON values say the same; the order of fields does not matter. */
 export function equalJson(left: JsonValue | undefined, right: JsonValue | undefined): boolean {
   if (left === right) return true;
   if (isJsonArray(left) && isJsonArray(right)) {

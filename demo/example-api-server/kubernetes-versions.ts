@@ -33,7 +33,7 @@ export interface RecordedResource {
   }[];
 }
 
-/** What a kube-apiserver of the version said that it serves. */
+/** Answers of a kube-apiserver of the version about what it serves. */
 export interface Recording {
   readonly gitVersion: string;
   /** `groupPriorityMinimum` and `versionPriority` by group version. */
@@ -48,7 +48,7 @@ export interface Recording {
   }[];
 }
 
-/** What a version serves of one group version. */
+/** Resources of one group version, as a version serves them. */
 export interface GroupVersionTable {
   readonly group: string;
   readonly version: string;
@@ -56,7 +56,7 @@ export interface GroupVersionTable {
   readonly resources: readonly RecordedResource[];
 }
 
-/** What tells one version from another on the wire, besides what it serves. */
+/** Facts that tell one version from another on the wire, besides the resources. */
 interface WireFacts {
   /** Group versions that are served only where they are turned on, as by --runtime-config. */
   readonly offByDefault: readonly string[];

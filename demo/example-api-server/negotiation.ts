@@ -9,7 +9,7 @@ export interface AcceptClause {
 const offered = ['application/json', 'application/yaml'] as const;
 export type Encoding = (typeof offered)[number];
 
-/** What the client wants objects turned into. */
+/** Form that the client wants objects turned into. */
 export type Transformation = 'none' | 'Table' | 'PartialObjectMetadata';
 
 export interface Negotiated {

@@ -8,7 +8,7 @@ import type { ServedGroupVersion, ServedResource } from './served-resources.ts';
 
 const root = '/openapi/v3';
 
-/** What Go's http.DetectContentType makes of JSON. */
+/** Type that Go's http.DetectContentType makes of JSON. */
 const guessedTextType = 'text/plain; charset=utf-8';
 
 /**

@@ -9,7 +9,7 @@ export interface ResourceTarget {
   readonly resource: string;
   readonly name: string;
   readonly subresource: string;
-  /** What follows the subresource (`proxy` takes a whole path). */
+  /** Segments behind the subresource (`proxy` takes a whole path). */
   readonly rest: readonly string[];
   readonly verb: string;
 }

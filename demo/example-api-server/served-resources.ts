@@ -34,7 +34,7 @@ export interface ServedResource {
   readonly subresources: readonly ServedSubresource[];
   /** Fields of `spec` that this server does not know, though servers of later versions do. */
   readonly unknownFields: readonly string[];
-  /** What it is stored as: the same for every version, and for events in both of their groups. */
+  /** Key in the store: the same for every version, and for events in both of their groups. */
   readonly storage: StorageKey;
 }
 
@@ -46,7 +46,7 @@ export interface ServedGroupVersion {
   readonly resources: readonly ServedResource[];
 }
 
-/** What one server serves at the moment. Group versions can be turned off and on, as by --runtime-config. */
+/** Resources that one server serves at the moment. Group versions can be turned off and on, as by --runtime-config. */
 export class ServedResources {
   readonly #all: ReadonlyMap<string, ServedGroupVersion>;
   readonly #off: Set<string>;

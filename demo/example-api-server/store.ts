@@ -46,7 +46,7 @@ export interface WriteOptions {
   readonly dryRun?: boolean;
 }
 
-/** What a cluster has before any client comes. */
+/** Namespaces that a cluster has before any client comes. */
 const initialNamespaces = ['default', 'kube-node-lease', 'kube-public', 'kube-system'];
 
 const namespaces: StorageKey = { group: '', resource: 'namespaces' };
@@ -78,14 +78,14 @@ export class ExampleStore {
     return this.#revision;
   }
 
-  /** What the clock says, in the form of metav1.Time. */
+  /** Time of the clock, in the form of metav1.Time. */
   timestamp(): string {
     return this.#now()
       .toISOString()
       .replace(/\.\d+Z$/, 'Z');
   }
 
-  /** What the clock says, in the form of metav1.MicroTime. */
+  /** Time of the clock, in the form of metav1.MicroTime. */
   microTimestamp(): string {
     return this.#now().toISOString().replace('Z', '000Z');
   }

@@ -57,7 +57,7 @@ export function prepareForUpdate(
   return withKeptMetadata(served, current, next);
 }
 
-/** What a write through a subresource changes: `part` comes from `given`, everything else stays. */
+/** Change of an object by a write through a subresource: `part` comes from `given`, everything else stays. */
 export function prepareForPartialUpdate(
   request: ResourceRequest,
   current: KubernetesObject,

@@ -133,7 +133,7 @@ function follow(
   stream.onClose(stop);
 }
 
-/** What a change is to a watch with a selector: entering its view is ADDED, leaving it is DELETED. */
+/** Type of a change for a watch with a selector: entering its view is ADDED, leaving it is DELETED. */
 function selectedType(event: StoredEvent, matches: Predicate): StoredEvent['type'] | undefined {
   const after = event.type !== 'DELETED' && matches(event.object);
   const before = event.previous !== undefined && matches(event.previous);

@@ -1,4 +1,4 @@
-/** What was counted on one way to the cluster. */
+/** Numbers counted on one way to the cluster. */
 export interface Counts {
   requests: number;
   /** 404 for a resource that a server served all the while. */
@@ -17,7 +17,7 @@ export function noCounts(): Counts {
   return { requests: 0, wrongNotFound: 0, fieldsStored: 0, fieldsLost: 0, refused: 0, withoutServer: 0 };
 }
 
-/** What a response means. */
+/** Meaning of a response. */
 export type Verdict = 'right' | 'wrongNotFound' | 'refused' | 'withoutServer';
 
 /**

@@ -1,4 +1,4 @@
-/** What a key asks for. */
+/** Request that a key asks for. */
 export type Action =
   | { readonly kind: 'leave' }
   | { readonly kind: 'upgrade' }

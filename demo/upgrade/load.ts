@@ -62,7 +62,7 @@ export class Load {
     }
   }
 
-  /** What is new is used once discovery has shown it, as clients do it. */
+  /** New resources are used once discovery has shown them, as clients do it. */
   async #discover(): Promise<void> {
     const response = await this.#way.ask({ method: 'GET', path: discovery, userAgent: reader });
     this.counts.requests += 1;

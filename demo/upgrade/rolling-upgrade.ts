@@ -33,7 +33,7 @@ export class RollingUpgrade {
     return this.#next() === undefined;
   }
 
-  /** What is shown of the next step. */
+  /** Text that is shown of the next step. */
   next(now: number): string {
     if (this.isDone) return 'Every server is upgraded.';
     if (!this.#isAutomatic) return `${this.#next()?.name} is the next to be upgraded.`;

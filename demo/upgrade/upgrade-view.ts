@@ -16,11 +16,11 @@ export interface UpgradeMoment extends CountsOfWays {
   /** Milliseconds since the load began. */
   readonly elapsed: number;
   readonly servers: readonly ShownServer[];
-  /** What has happened, oldest first. */
+  /** Events so far, oldest first. */
   readonly events: readonly UpgradeEvent[];
   /** True: the meaning of the rows is shown in place of `events`. */
   readonly isExplained: boolean;
-  /** What will happen next, and when. */
+  /** The next event, and its time. */
   readonly next: string;
   /** Path of the kubeconfig whose contexts are named as the servers are. */
   readonly kubeconfig: string;

@@ -36,7 +36,7 @@ const served = {
   '1.36': new ServedResources(kubernetesVersions['1.36'].table),
 } satisfies Record<UpgradeVersion, ServedResources>;
 
-/** Whether servers of the version serve the resource. */
+/** True if servers of the version serve the resource. */
 export function serves(version: UpgradeVersion, { groupVersion, resource }: UsedResource): boolean {
   const [group, name] = splitGroupVersion(groupVersion);
   return served[version].find(group, name, resource) !== undefined;

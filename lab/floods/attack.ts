@@ -31,7 +31,7 @@ async function connected(): Promise<Attacker | undefined> {
   });
   socket.on('error', () => {});
   socket.on('data', () => {});
-  // Whoever is told to go has been found out.
+  // An attacker that is told to go has been found out.
   socket.on('end', () => socket.destroy());
   const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
   await Promise.race([new Promise((resolve) => socket.once('secureConnect', resolve)), closed]);

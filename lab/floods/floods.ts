@@ -6,7 +6,7 @@ export interface Flood {
   readonly title: string;
   readonly protocol: 'h2' | 'http/1.1';
   readonly connections: number;
-  /** Whether a connection that ends is followed by another. */
+  /** True if a connection that ends is followed by another. */
   readonly connectsAnew: boolean;
   /** Bytes that a connection begins with, behind preface and SETTINGS. */
   readonly opening: string;

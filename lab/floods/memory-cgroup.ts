@@ -75,7 +75,7 @@ export async function memoryCgroup(mebibytes: number): Promise<MemoryCgroup | un
       }),
       ended: () => field(join(group, version.events), 'oom_kill'),
       async remove() {
-        // Its processes have been told to end, and may not be gone yet.
+        // The processes of the group have been told to end, and may not be gone yet.
         for (let tries = 0; tries < 50; tries++) {
           try {
             await rmdir(group);

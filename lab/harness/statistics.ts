@@ -1,4 +1,4 @@
-/** Of repeated measurements: the middle one, and how far they lie apart. */
+/** Spread of repeated measurements: the middle one, and how far they lie apart. */
 export interface Spread {
   readonly median: number;
   readonly minimum: number;

@@ -44,7 +44,7 @@ const dataSchema = v.object({ data: v.record(v.string(), v.string()) });
 /** The container of a StatefulSet of the cluster, run as a process in a root of its own. */
 export interface ChartPod {
   readonly process: LoggedProcess;
-  /** Of its service account. */
+  /** Token of the pod's service account. */
   readonly token: string;
   /** As a kubelet asks: of this machine, whatever the certificate says. Rejects while nothing listens. */
   probe(): Promise<number>;

@@ -43,7 +43,7 @@ export function registerCustomResourceCases(suite: GetSuite): void {
         await until(() => run(kubectl, `direct-${name}`, ['get', 'widgets', '-n', namespace]));
       }
       for (const context of routerContexts) {
-        // Else kubectl complains that there are none.
+        // Without the flag, kubectl complains that there are no widgets.
         await ok(kubectl, context, ['get', 'widgets', '-n', namespace, '--ignore-not-found']);
         const name = `widget-of-${context}`;
         const manifest = JSON.stringify({

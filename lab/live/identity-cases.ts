@@ -13,7 +13,7 @@ import { collectionPath } from './loops/exclusive-resources.ts';
 const reviewPath = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
 const review = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' };
 
-/** Whoever arrives at a router arrives at the API server, and nobody else does. */
+/** A user who arrives at a router arrives at the API server, and nobody else does. */
 export function registerIdentityCases(suite: GetSuite): void {
   const [kubectl] = kubectls;
   if (kubectl === undefined) return;

@@ -97,7 +97,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => 
 if (!assets.ok) {
   const reason = `no kube-apiserver binaries given (npm run lab -- live tells how): ${assets.problems.join('; ')}`;
   test('real kube-apiservers of different versions', { skip: !assets.given && reason }, () => {
-    // What was named and cannot be used is a fault, not a reason to leave the suite out.
+    // A named asset that cannot be used is a fault, not a reason to leave the suite out.
     assert.fail(assets.problems.join('\n'));
   });
 } else {

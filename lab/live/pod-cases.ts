@@ -60,7 +60,7 @@ export function registerPodCases(suite: GetSuite): void {
     );
     assert.equal(code, 0, stderr);
     const { metadata: stored, spec: made } = JSON.parse(stdout);
-    // Of a pod on a node the kubelet would have to say that it has ended.
+    // The kubelet would have to say that a pod on a node has ended.
     const now = spec.nodeName === undefined ? [] : ['--force'];
     await run(kubectl ?? assert.fail(), direct, ['-n', where, 'delete', 'pod', stored.name, ...now]);
     return Object.fromEntries(

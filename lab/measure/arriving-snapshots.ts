@@ -1,8 +1,8 @@
 /**
- * What clients of a running router notice while large snapshots arrive: `serve` is pushed one a second, each with another
- * set of one server, and another client asks for an object fifty times a second meanwhile and before. Prints the longest
- * turn of the router's event loop (its CPU time, and its delay by `perf_hooks`), that client's latency, and the router's
- * memory. Linux only. `npm run lab -- arriving`, or with `--servers 200 --resources 5000 --seconds 30`.
+ * Effects on clients of a running router while large snapshots arrive: `serve` is pushed one a second, each with
+ * another set of one server, and another client asks for an object fifty times a second meanwhile and before. Prints
+ * the longest turn of the router's event loop (its CPU time, and its delay by `perf_hooks`), that client's latency, and
+ * the router's memory. Linux only. `npm run lab -- arriving`, or with `--servers 200 --resources 5000 --seconds 30`.
  */
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';

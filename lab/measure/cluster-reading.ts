@@ -1,8 +1,8 @@
 /**
- * What it costs real kube-apiservers, and a router, that routers read the cluster themselves: three servers of two
- * versions and nothing else that asks them, then a sync job, then 3 and 30 routers. Everything but the first line is the
- * difference to idle servers. `npm run lab -- reading`, with binaries as for the live suite. `--seconds 60`: how long
- * each step is looked at.
+ * Costs for real kube-apiservers, and for a router, when routers read the cluster themselves: three servers of two
+ * versions and nothing else that asks them, then a sync job, then 3 and 30 routers. Everything but the first line is
+ * the difference to idle servers. `npm run lab -- reading`, with binaries as for the live suite. `--seconds 60`: how
+ * long each step is looked at.
  */
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -98,7 +98,7 @@ async function start(
   return router;
 }
 
-/** Its own CPU and memory are in the last columns. */
+/** CPU and memory of the sync job itself are in the last columns. */
 async function withSyncJob({ path, ...plane }: ControlPlane, reading: ClusterReading): Promise<Look> {
   const job = await startLoggedProcess({
     name: 'sync job',

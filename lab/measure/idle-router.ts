@@ -1,7 +1,7 @@
 /**
- * What a router uses while no client is there: CPU time and memory of its process before 3 and 50 example API servers,
- * whether snapshots are pushed to it or it reads the cluster itself. Linux only. `npm run lab -- idle`, for the table in
- * docs/explanation/performance.md. `--seconds 60`: how long each is looked at, after half as long to settle.
+ * Use of a router while no client is there: CPU time and memory of its process before 3 and 50 example API servers,
+ * whether snapshots are pushed to it or it reads the cluster itself. Linux only. `npm run lab -- idle`, for the table
+ * in docs/explanation/performance.md. `--seconds 60`: how long each is looked at, after half as long to settle.
  */
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';

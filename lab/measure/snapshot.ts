@@ -1,7 +1,8 @@
 /**
- * What a snapshot of a large control plane costs in the middle of an upgrade: its size, the CPU time to make it, the CPU time
- * until a router routes by it, and the longest time that a router's event loop stands still meanwhile. Run it on Node 26:
- * `npm run lab -- snapshot`, or with `--servers 200 --resources 5000`. Default: 50 servers with 400 resources each.
+ * Costs of a snapshot of a large control plane in the middle of an upgrade: its size, the CPU time to make it, the CPU
+ * time until a router routes by it, and the longest time that a router's event loop stands still meanwhile. Run it on
+ * Node 26: `npm run lab -- snapshot`, or with `--servers 200 --resources 5000`. Default: 50 servers with 400 resources
+ * each.
  *
  * Exits 1 when a bound is missed.
  */

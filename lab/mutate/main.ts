@@ -19,7 +19,7 @@ const root = resolve(import.meta.dirname, '../..');
 const longest = 600_000;
 /** The same for a search. What does not end is found. */
 const longestSearch = 180_000;
-/** Of every search here. */
+/** Seed of every search here. */
 const seed = '1';
 
 type Outcome = 'noticed' | 'NOT NOTICED' | 'NOT PLANTED' | 'FAILS WITHOUT IT';

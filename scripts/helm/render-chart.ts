@@ -9,7 +9,7 @@ export const manifestsPath = 'deploy/kubernetes/mixed-version-proxy.yaml';
 
 /** `TEST_ASSET_HELM`, else `helm` on PATH. */
 export const helm = process.env['TEST_ASSET_HELM'] ?? 'helm';
-/** Of the plain manifests: nobody renders a certificate for them. */
+/** Values of the plain manifests: nobody renders a certificate for them. */
 export const manifestValues = ['gateway.servingSecret=mixed-version-proxy-serving'];
 
 /** Labels by which Helm knows what it manages: kubectl applies the plain manifests. */

@@ -13,7 +13,7 @@ const root = resolve(import.meta.dirname, '../..');
 
 /**
  * The whole of undici is 1.4 MB (fetch, WebSockets, caches, mocks): the transport needs its pool of HTTP/1.1 connections.
- * What is not named here is missing in the bundle, which the build reports.
+ * A part that is not named here is missing in the bundle, which the build reports.
  */
 const undiciParts: Plugin = {
   name: 'undici-parts',

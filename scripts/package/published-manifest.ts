@@ -14,7 +14,7 @@ export interface PackageManifest {
 }
 
 /**
- * What is for a checkout only.
+ * Fields of the manifest that are for a checkout only.
  *
  * `optionalDependencies` are Node itself, 200 MB for machines that have an older one: npm installs a
  * package's optional dependencies for whoever depends on it, so they must not be in what is published. `private`

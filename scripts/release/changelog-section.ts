@@ -1,5 +1,5 @@
 /**
- * What CHANGELOG.md says of a version, without its heading. Pure.
+ * Text of CHANGELOG.md on a version, without its heading. Pure.
  * @returns `undefined` when it says nothing of it
  */
 export function changelogSection(changelog: string, version: string): string | undefined {

@@ -1,6 +1,6 @@
 /**
- * Whether a tag can be released, and what CHANGELOG.md says of it: `npm run --silent release:check -- v1.2.3`. Exits 1
- * and names every fault. On standard error: what no test has shown, for it takes a registry.
+ * Checks if a tag can be released, and prints what CHANGELOG.md says of it: `npm run --silent release:check -- v1.2.3`.
+ * Exits 1 and names every fault. On standard error: what no test has shown, for it takes a registry.
  */
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';

@@ -28,7 +28,7 @@ export function versionOf(tag: string): string | undefined {
 }
 
 /**
- * What keeps a tag from being released. Pure.
+ * Faults that keep a tag from being released. Pure.
  * @param read the text of a file, from the root of the repository
  */
 export function releaseFaults(tag: string, read: (path: string) => string): string[] {

@@ -62,7 +62,8 @@ events.on('test:complete', (test) => running.delete(placeOf(test)));
 events.on('test:summary', ({ success, file }) => {
   if (!success) process.exitCode = 1;
   if (file !== undefined) return;
-  // Of a file that throws behind its first test Node says nothing. It is not loaded twice: the error is that of the first time.
+  // Node says nothing of a file that throws behind its first test. The file is not loaded twice: the error is that of
+  // the first time.
   for (const each of files) {
     import(pathToFileURL(resolve(each)).href).catch((error: unknown) => {
       console.error(`${each} could not be loaded to its end: ${inspect(error)}`);
@@ -104,7 +105,7 @@ async function* resultsReporter(events: AsyncIterable<TestEvent>): AsyncGenerato
     // Each file has a summary of its own; the one of the whole run names none.
     if (type !== 'test:summary' || data.file !== undefined) continue;
     const { counts } = data;
-    // Those that were cancelled among them.
+    // Failed tests, with the cancelled ones among them.
     const failed = counts.tests - counts.passed - counts.skipped - counts.todo;
     yield line({
       passed: counts.passed - empty.length,

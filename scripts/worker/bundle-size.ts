@@ -5,7 +5,7 @@ import { bundleWorker, type WorkerModule } from './bundle-worker.ts';
 
 interface BundleSize {
   readonly bytes: number;
-  /** Of all modules in one stream, as an upload compresses them. */
+  /** Bytes of all modules in one compressed stream, as an upload compresses them. */
   readonly gzippedBytes: number;
 }
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 const path = join(import.meta.dirname, 'agreed-answers.json');
 
 /**
- * What has to be the same on every runtime, by name: entity tags, documents, words of refusals. Written by
+ * Answers that have to be the same on every runtime, by name: entity tags, documents, words of refusals. Written by
  * `npm run lab -- conformance --write`, so that runtimes which run one by one are compared all the same.
  */
 export function readAgreedAnswers(): Map<string, string> {

@@ -16,7 +16,7 @@ export const administrators = 'administrators';
 /** Allowed on `/.mixed-version-proxy/`. */
 export const admin = user('admin', { groups: [administrators] });
 
-/** What an assertion is made for; it holds for that alone. */
+/** Request that an assertion is made for; the assertion holds for that alone. */
 export interface AssertedFor {
   readonly target: string;
   /** Default GET. */

@@ -29,7 +29,7 @@ export interface Cluster {
   close(): Promise<void>;
 }
 
-/** What tells the servers apart. */
+/** Targets that tell the servers apart. */
 export const targets = {
   local: '/api/v1/namespaces/default/pods',
   peer: '/apis/batch/v1/namespaces/default/jobs',

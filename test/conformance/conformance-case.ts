@@ -4,7 +4,7 @@ import type { AssertedFor } from './callers.ts';
 import type { Cluster } from './cluster.ts';
 import type { ClientRequest, Exchange, StreamedAnswer, WireClient } from './wire/exchange.ts';
 
-/** What a case needs of a runtime beyond answering requests; a runtime without it says why. */
+/** Capabilities that a case needs beyond answering requests; a runtime without one says why. */
 export const capabilities = {
   exactTarget: 'the router sees the request target as it was sent',
   dotSegments: 'the router sees dot segments and backslashes of a request target as they were sent',
@@ -26,7 +26,7 @@ export const capabilities = {
 
 export type Capability = keyof typeof capabilities;
 
-/** What is pushed before the first case: the cluster, that of `severalVersionsSnapshot`, or nothing. */
+/** Snapshot that is pushed before the first case: the cluster, that of `severalVersionsSnapshot`, or nothing. */
 export type FirstSnapshot = 'current' | 'none' | 'several-versions';
 
 /** A whole answer. */
@@ -59,7 +59,7 @@ export interface World {
 export interface ConformanceCase {
   /** Stable; runtimes name it in their exceptions. */
   readonly id: string;
-  /** What holds, as a sentence without its full stop. */
+  /** The rule, as a sentence without its full stop. */
   readonly rule: string;
   /** Where the rule comes from. */
   readonly citation: string;

@@ -15,7 +15,7 @@ export {
 /** Common name of the certificate that a router proves itself to servers with. */
 export const frontProxyName = 'front-proxy-client';
 
-/** What the connection of such a client is made with; without a certificate, none is presented. */
+/** TLS options for the connection of such a client; without a certificate, none is presented. */
 export function clientTls(certificate: ClientCertificate | undefined): ConnectionOptions {
   return tlsOf(certificate ?? 'nobody');
 }

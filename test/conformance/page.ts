@@ -2,11 +2,11 @@ import type { CaseGroup, ConformanceCase } from './conformance-case.ts';
 import type { Outcome } from './run-cases.ts';
 import type { ConformanceRuntime } from './runtime.ts';
 
-/** What the page is made of. */
+/** Parts that the page is made of. */
 export interface PageContent {
   readonly groups: readonly CaseGroup[];
   readonly runtimes: readonly ConformanceRuntime[];
-  /** Of one case on one runtime. */
+  /** Outcome of one case on one runtime. */
   outcome(runtime: ConformanceRuntime, each: ConformanceCase): Outcome;
 }
 
@@ -64,7 +64,7 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): s
   return [line(head), line(rule), ...rows.map(line)].join('\n');
 }
 
-/** What stands in the page between the marks of a section. @throws when the page lacks them. */
+/** The page between the marks of a section. @throws when the page lacks them. */
 export function sectionOf(page: string, section: keyof typeof marks): string {
   const { start, end } = bounds(page, section);
   return page.slice(start, end).trim();

@@ -27,7 +27,7 @@ export interface PeerAnswer {
   breakOff(): void;
 }
 
-/** What a server does with a request. */
+/** Script of a server for a request. */
 export type Script = (request: PeerRequest, answer: PeerAnswer) => unknown;
 /** Always this response. */
 export const responds =
@@ -36,14 +36,14 @@ export const responds =
     answer.head(status, headers);
     answer.end(body);
   };
-/** What a server does with an upgrade request, on its bare socket. */
+/** Script of a server for an upgrade request, on its bare socket. */
 export type UpgradeScript = (request: PeerRequest, socket: Duplex) => unknown;
 
 /** A real TLS server on loopback that keeps what it gets and answers by script. */
 export class Peer {
   readonly id: string;
   port = 0;
-  /** What clients sent, in order. */
+  /** Requests of clients, in order. */
   requests: PeerRequest[] = [];
   script: Script = answerOk;
   upgradeScript: UpgradeScript = refuseUpgrade;
@@ -179,7 +179,7 @@ function take(incoming: IncomingMessage | Http2ServerRequest, over: PeerRequest[
   return { ...headOf(incoming), httpVersion: incoming.httpVersion, body, over };
 }
 
-/** What Node's HTTP/1.1 and HTTP/2 answers have in common. */
+/** Methods that Node's HTTP/1.1 and HTTP/2 answers have in common. */
 interface Outgoing {
   appendHeader(name: string, value: string): unknown;
   writeHead(status: number): unknown;

@@ -11,13 +11,13 @@ import type { ClientRequest, Exchange } from './wire/exchange.ts';
 /** Milliseconds after which a case has failed. */
 const caseTimeout = 60_000;
 
-/** What came of one case on one runtime. */
+/** Outcome of one case on one runtime. */
 export type Outcome =
   | { readonly kind: 'holds' }
   | Reservation
   | { readonly kind: 'fails'; readonly error: unknown };
 
-/** What a run measured and what has to be equal on every runtime, by name. */
+/** Values that a run measured and that have to be equal on every runtime, by name. */
 export interface Findings {
   readonly figures: Map<string, number>;
   readonly agreements: Map<string, string>;
@@ -57,7 +57,7 @@ export function roundsOf(runtime: ConformanceRuntime, cases: readonly Conformanc
   return [...rounds.values()];
 }
 
-/** Its router. */
+/** The router of a round, as it runs. */
 export interface StartedRound extends RunningRuntime, Pick<World, 'callerLine'> {}
 
 /** Starts the router of a round and gives it its snapshot, through its own endpoint. */

@@ -4,7 +4,7 @@ import type { ConformanceCase } from './conformance-case.ts';
 import { type Findings, type Outcome, reservationFor, roundsOf, runCase, startRound } from './run-cases.ts';
 import type { ConformanceRuntime } from './runtime.ts';
 
-/** What came of every case on one runtime, by case ID, and what was found on the way. */
+/** Outcome of every case on one runtime, by case ID, and the findings on the way. */
 export interface RuntimeReport {
   readonly outcomes: ReadonlyMap<string, Outcome>;
   readonly findings: Findings;

@@ -25,11 +25,11 @@ export interface ConformanceRuntime {
   readonly id: string;
   /** Heading of its column. */
   readonly title: string;
-  /** What runs, for the page. */
+  /** The runtime in words, for the page. */
   readonly description: string;
   /** Why it cannot run on this machine; `undefined` when it can. */
   readonly missing?: () => string | undefined;
-  /** What it has not, and why. */
+  /** Capabilities that the runtime has not, and why. */
   readonly lacks: Readonly<Partial<Record<Capability, Reservation>>>;
   /** Single cases that cannot be shown, by ID, and why. */
   readonly exceptions?: Readonly<Record<string, Reservation>>;

@@ -11,7 +11,8 @@ import type { ConformanceRuntime } from './runtime.ts';
  */
 export function testRuntime(runtime: ConformanceRuntime): void {
   const missing = runtime.missing?.();
-  // What differs from the other runtimes fails, too: `npm run lab -- conformance --write` has written down what all said.
+  // Answers that differ from the other runtimes fail, too: `npm run lab -- conformance --write` has written down what
+  // all said.
   const findings = { ...newFindings(), agreements: readAgreedAnswers() };
   describe(`conformance: ${runtime.title}`, { skip: missing ?? false }, () => {
     let cluster: Cluster | undefined;

@@ -6,7 +6,7 @@ import { pinned } from '../support/assertions.ts';
 import { frontProxyName, routerSpeaker } from './credentials.ts';
 import type { Peer, PeerRequest } from './peers.ts';
 
-/** What a server was told about the caller, and would believe. */
+/** Identity that a server was told of the caller, and would believe. */
 export interface ToldIdentity {
   /** By what: X-Remote lines over a connection with the front-proxy certificate, or a signed assertion. */
   readonly by: 'front-proxy' | 'assertion';
@@ -45,8 +45,8 @@ export function toldGroups(headers: RawHeaders): readonly string[] {
 }
 
 /**
- * What the server `peer` would take for the caller of `request`: read as its front-proxy authentication reads
- * it, or verified as a router in front of it verifies it. `undefined` when it was told of nobody.
+ * The identity that the server `peer` would take for the caller of `request`: read as its front-proxy authentication
+ * reads it, or verified as a router in front of it verifies it. `undefined` when it was told of nobody.
  * @throws when something was told that must not be believed.
  */
 export async function toldIdentity(peer: Peer, request: PeerRequest): Promise<ToldIdentity | undefined> {

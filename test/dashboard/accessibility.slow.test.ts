@@ -4,7 +4,7 @@ import type { Page } from 'playwright-core';
 import { fiftyServers, threeServers } from './support/clusters.ts';
 import { inChromium, startPageRouter, useChromium } from './support/status-page.ts';
 
-/** What a screen reader or a keyboard would stumble over, as far as a program can tell. */
+/** Faults that a screen reader or a keyboard would stumble over, as far as a program can tell. */
 function accessibilityFaults(page: Page): Promise<string[]> {
   return page.evaluate<string[]>(`(${findFaults})()`);
 }
@@ -73,12 +73,12 @@ const findFaults = `() => {
 }`;
 
 interface Focused {
-  /** What it is and what it says. */
+  /** Kind of the element, and its text. */
   readonly name: string;
   readonly outline: string;
 }
 
-/** What has the focus; with its outline, since one that cannot be seen is none. */
+/** The element that has the focus; with its outline, since a focus that cannot be seen is none. */
 const focused = `(() => {
   const element = document.activeElement;
   const { outlineStyle, outlineWidth } = getComputedStyle(element);

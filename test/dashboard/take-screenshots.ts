@@ -23,7 +23,7 @@ const interval = Number(process.argv[2] ?? 80) * 1000;
 interface Picture {
   readonly name: string;
   readonly options: BrowserContextOptions;
-  /** What of the page, from the first to the last; default: what can be seen of it at first. */
+  /** Parts of the page, from the first to the last; default: what can be seen of it at first. */
   readonly parts?: readonly string[];
 }
 

@@ -63,7 +63,8 @@ const dnsSubdomain = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-
 function isName(kind: string, name: string): boolean {
   if (/Role/.test(kind)) return name.length <= 253 && !/[/%]/.test(name);
   if (kind === 'Service') return name.length <= 63 && dnsLabel.test(name);
-  // Its pods get the label controller-revision-hash, <name>-<hash of ten characters>, and names of its own and a number.
+  // Pods of a StatefulSet get the label controller-revision-hash, <name>-<hash of ten characters>, and names of its own
+  // and a number.
   if (kind === 'StatefulSet') return name.length <= 52 && dnsLabel.test(name);
   return name.length <= 253 && dnsSubdomain.test(name);
 }

@@ -52,7 +52,10 @@ const others: Readonly<Record<string, unknown>> = {
   'sync.extraEnv': variables,
 };
 
-/** What has to be on for a value to count. Everything else is off, or given, so that nothing rendered is random. */
+/**
+ * Settings that have to be on for a value to count. Everything else is off, or given, so that nothing rendered is
+ * random.
+ */
 const withSyncJob = {
   'sync.enabled': true,
   'gateway.servingSecret': 'serving',

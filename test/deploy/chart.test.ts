@@ -164,7 +164,7 @@ const chart = v.parse(
   parse(readFileSync(join(root, chartPath, 'Chart.yaml'), 'utf8')),
 );
 
-/** It is pushed to by certificates of the cluster. */
+/** Values with a sync job, which pushes with certificates of the cluster. */
 const withSyncJob = [
   'sync.enabled=true',
   'gateway.servingSecret=serving',

@@ -22,7 +22,7 @@ const instructions = read('deploy/docker/Dockerfile')
 const lastStage = instructions.slice(instructions.findLastIndex(({ name }) => name === 'FROM'));
 const words = (text: string) => text.split(' ').filter((word) => !word.startsWith('--'));
 
-/** What is copied out of the checkout. */
+/** Sources that are copied out of the checkout. */
 const sources = instructions
   .filter(({ name, rest }) => name === 'COPY' && !rest.includes('--from='))
   .flatMap(({ rest }) => words(rest).slice(0, -1));

@@ -18,8 +18,8 @@ import {
 import { type KubernetesObject, objectsIn, objectsOf } from './support/manifests.ts';
 
 /**
- * What the schema of its kind says against an object, a line for each fault with its path: fields that do not exist,
- * fields that are missing, values of another type. Empty when nothing is.
+ * Faults of an object by the schema of its kind, a line for each fault with its path: fields that do not exist, fields
+ * that are missing, values of another type. Empty when there are none.
  */
 function schemaFaults(object: KubernetesObject, definitions: Definitions): readonly string[] {
   const [version = '', group = ''] = object.apiVersion.split('/').reverse();

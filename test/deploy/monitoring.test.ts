@@ -49,7 +49,7 @@ async function syncMetricsText(): Promise<string> {
   });
 }
 
-/** What a PromQL expression names. */
+/** Names in a PromQL expression. */
 interface ExpressionNames {
   /** Metrics, histograms without `_bucket`, `_sum` and `_count`. */
   readonly metrics: readonly string[];
@@ -102,7 +102,7 @@ const runbooks = new Map(
     .map((section) => [section.split('\n')[0] ?? '', section.slice(section.indexOf('\n') + 1)]),
 );
 
-/** What an expression names that nothing exposes. */
+/** Names in an expression that nothing exposes. */
 function faultsOf(expression: string): readonly string[] {
   const { metrics, labels } = namesIn(expression);
   const labelsThere = new Set(metrics.flatMap((metric) => [...(known.get(metric) ?? [])]));
@@ -168,7 +168,7 @@ describe('alerts', () => {
   });
 });
 
-/** What is looked at of a panel of Grafana; rows have no queries. */
+/** Fields of a Grafana panel that are looked at; rows have no queries. */
 const dashboardSchema = v.object({
   panels: v.array(
     v.object({

@@ -152,7 +152,7 @@ async function startSystemd(context: TestContext) {
   };
   return {
     inside,
-    /** Of a unit, by name. */
+    /** Property of a unit, by name. */
     property(unit: string, name: string): number {
       assert.equal(child.exitCode, null, errors);
       try {

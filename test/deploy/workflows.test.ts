@@ -101,7 +101,7 @@ test('the packages and the image of a release tell its commit, and each SBOM is 
     const stamp = commands.indexOf('"gitHead=$GITHUB_SHA"');
     assert.ok(stamp !== -1 && stamp < commands.indexOf(build), name);
   }
-  // Of an image for several architectures buildx has a map of documents by architecture.
+  // Buildx has a map of documents by architecture for an image for several architectures.
   const image = commandsOf('image');
   assert.match(image, /--platform linux\/amd64,linux\/arm64 /);
   assert.match(image, /for architecture in amd64 arm64; do/);

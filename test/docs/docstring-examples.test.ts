@@ -22,7 +22,7 @@ interface ExportedFunction {
   readonly name: string;
   /** From the root of the checkout. */
   readonly file: string;
-  /** What stands behind `@example` in its docstring; `undefined` without one. */
+  /** The example behind `@example` in its docstring; `undefined` without one. */
   readonly example: string | undefined;
 }
 
@@ -48,7 +48,7 @@ function exportedNames(root: string, entry: string, file = entries[entry] ?? '')
   });
 }
 
-/** Those of them that are functions, each once. */
+/** The exported names that are functions, each once. */
 function exportedFunctions(root: string): ExportedFunction[] {
   const found = new Map<string, ExportedFunction>();
   for (const { name, file } of Object.keys(entries).flatMap((entry) => exportedNames(root, entry))) {
@@ -68,12 +68,12 @@ function exampleOf(docstring: string): string | undefined {
   return code;
 }
 
-/** What the lines of an example say that they print: the comments behind `console.log(…)`. */
+/** Output that the lines of an example promise: the comments behind `console.log(…)`. */
 function promisedOutput(example: string): string[] {
   return [...example.matchAll(/console\.log\(.*\); \/\/ (.*)$/gm)].map(([, promised = '']) => promised);
 }
 
-/** What a reader adds of other packages; the library's own names come from its entries. */
+/** Imports of other packages that a reader adds; the library's own names come from its entries. */
 const otherImports: Readonly<Record<string, string>> = {
   Hono: 'hono',
   createServer: 'node:tls',
@@ -82,7 +82,7 @@ const otherImports: Readonly<Record<string, string>> = {
 };
 const functions = exportedFunctions(root);
 const libraryPage = readPage('src/README.md');
-/** What is compiled and run, by the names of its files. */
+/** Programs that are compiled and run, by the names of their files. */
 const programs = new Map([
   ...functions.flatMap(({ name, example }) => (example === undefined ? [] : [[name, example] as const])),
   ...libraryPage.blocks
@@ -127,7 +127,7 @@ describe('the examples of docstrings and of the library page', () => {
       JSON.stringify({ ...options, include: ['*.ts'], exclude: [] }),
     );
     const compiler = join(root, 'node_modules/typescript/bin/tsc');
-    // What it remembers of the library's own sources: they are not checked again.
+    // The compiler's memory of the library's own sources: they are not checked again.
     const memory = join(root, 'node_modules/.cache/tsc/docstring-examples.tsbuildinfo');
     const { stdout } = spawnSync(
       process.execPath,

@@ -12,8 +12,8 @@ import { type Page, readPages, root } from './support/pages.ts';
 import { type CommandResult, runInShell } from './support/shell-session.ts';
 
 /**
- * What output has to look like: the lines a page shows, in which `…` stands for anything, also several lines.
- * Space at the ends of lines does not count, nor does how wide columns are. Pure.
+ * Pattern that output has to match: the lines a page shows, in which `…` stands for anything, also several lines. Space
+ * at the ends of lines does not count, nor does how wide columns are. Pure.
  */
 function outputPattern(shown: readonly string[]): RegExp {
   const text = normalized(shown.join('\n'));
@@ -33,7 +33,7 @@ function normalized(output: string): string {
 }
 
 const pages = await readPages();
-/** What the commands of pages name as if they stood in the root of the repository. */
+/** Folders that the commands of pages name as if they stood in the root of the repository. */
 const beside = ['bin', 'test', 'deploy', 'examples', 'scripts'];
 
 const commandsToRun = (page: Page, declaration: RunDeclaration) =>

@@ -49,13 +49,13 @@ export interface Way {
 export function waysOf(kubectls: readonly Kubectl[]): Way[] {
   const spoken = [
     ...kubectls.map((kubectl) => ({ kubectl, protocol: 'HTTP/2' as const })),
-    // What it says is the same, so that one of them is enough.
+    // The output of both protocols is the same, so that one kubectl is enough.
     ...kubectls.slice(-1).map((kubectl) => ({ kubectl: overHttp1(kubectl), protocol: 'HTTP/1.1' as const })),
   ];
   return spoken.flatMap((each) => contexts.map((context) => ({ ...each, context })));
 }
 
-/** What works on each of the ways, and what exec does, and what fails without the routers, with each kubectl. */
+/** Cases with each kubectl: those that work on each of the ways, exec, and those that fail without the routers. */
 export function kubectlCases(ways: readonly Way[], kubectls: readonly Kubectl[]): void {
   let running: DemoUnderTest;
   before(async () => {

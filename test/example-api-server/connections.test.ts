@@ -43,7 +43,7 @@ describe('connections of an example API server', () => {
     const socket = connect(server.port, server.address);
     socket.on('error', () => undefined);
     await once(socket, 'connect');
-    // Its connection is known to the server once a later one has been answered.
+    // The server knows of the connection once a later one has been answered.
     assert.equal((await clientOf(server, pki)('/livez')).text, 'ok');
     const closed = once(socket, 'close');
     await server.close();

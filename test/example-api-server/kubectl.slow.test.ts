@@ -12,7 +12,7 @@ if (kubectls.length === 0) {
   it('works with kubectl', { skip: kubectlMissing }, () => undefined);
 }
 
-// What the demo shows through its routers is in test/e2e/kubectl-cases.ts.
+// Cases that the demo shows through its routers are in test/e2e/kubectl-cases.ts.
 
 const deployment = (image: string): string => `
 apiVersion: apps/v1

@@ -8,7 +8,7 @@ import { recordingFrom } from '../../demo/example-api-server/record.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 
 const repository = join(import.meta.dirname, '../..');
-/** Of two servers of 1.26, with aggregated discovery. */
+/** Recordings of two servers of 1.26, with aggregated discovery. */
 const folder = join(repository, 'test/fixtures/kubernetes-1.26-batch-disabled');
 
 /** Resources by group version, each without its singular, which 1.26 left empty. */

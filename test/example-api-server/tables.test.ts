@@ -84,7 +84,7 @@ describe('the table of a version says what the recorded server of that version s
 
 describe('aggregated discovery of 1.26 is the recorded one', () => {
   const accept = 'application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList';
-  // What is turned on beyond the recorded server is turned off for the comparison.
+  // APIs that are turned on beyond the recorded server are turned off for the comparison.
   const off = ['authentication.k8s.io/v1alpha1'];
   for (const [folder, disabled] of [
     ['kubernetes-1.26-batch-disabled/a/', ['batch/v1', ...off]],

@@ -129,7 +129,7 @@ describe('a watch', () => {
       return failure(answer);
     };
     const invalid = '422 Invalid ListOptions.meta.k8s.io "" is invalid: ';
-    // What client-go sends for WatchList, which falls back to a list then.
+    // Parameters that client-go sends for WatchList, which falls back to a list then.
     const watchList =
       'watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&resourceVersion=';
     assert.equal(

@@ -19,7 +19,7 @@ const isDownBehindItsRouter: Script = async (asked) =>
     'proxy-status': 'mixed-version-proxy; error=destination_unavailable',
   });
 
-/** What is counted of the responses with `code`. */
+/** Count of the responses with `code`. */
 async function counted(laboratory: Laboratory, code: number): Promise<number> {
   const path = '/.mixed-version-proxy/metrics';
   const { body } = await ask(laboratory.port, { client: 'admin', path });

@@ -8,7 +8,7 @@ import { inLaboratories, type Laboratory } from './laboratory/laboratory.ts';
 
 const resource = 'faults.example.com/v1/things';
 const target = `/apis/${resource}`;
-/** Of every form in which a body goes out: in one piece, streamed, and too large to be kept. */
+/** Bodies of every form in which one goes out: in one piece, streamed, and too large to be kept. */
 const bodies = { small: 'a'.repeat(1_000), streamed: 'b'.repeat(40_000), large: 'c'.repeat(maximumKept + 1) };
 
 type Experiment = (laboratory: Laboratory, denying: 'local' | 'peer') => Promise<void>;

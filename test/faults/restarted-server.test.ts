@@ -5,7 +5,7 @@ import { eventually } from '../support/eventually.ts';
 import { jobs, pods, type Server, startCluster } from '../support/health-cluster.ts';
 import { ask } from '../support/security/ask.ts';
 
-/** Of itself the router would look after nine seconds at the earliest, and count to three. */
+/** Flags with which the router would look of itself after nine seconds at the earliest, and count to three. */
 const slow = { 'health-check-interval': ['10s'] };
 const countsToThree = { fall: 3 };
 

@@ -26,7 +26,7 @@ describe('the health of real servers', () => {
 
   for (const protocol of ['h2', 'http/1.1'] as const) {
     test(`a watch that its server does not bring to its end makes the router look at that server at once (${protocol})`, async (context) => {
-      // Of itself it would look after nine seconds at the earliest; in doubt it does after two.
+      // The router would look of itself after nine seconds at the earliest; in doubt it does after two.
       const flags = { 'health-check-interval': ['10s'] };
       const { port, peers, logLines } = await startCluster(context, flags, protocol, { fall: 1 });
       await watch(context, port);
@@ -41,7 +41,7 @@ describe('the health of real servers', () => {
 
   for (const protocol of ['h2', 'http/1.1'] as const) {
     test(`a write at a server that hangs fails long before three probes do, and the next one goes elsewhere (${protocol})`, async (context) => {
-      // Its probes take half a minute.
+      // Three probes take half a minute.
       const { port, local, answeredBy, becomes } = await startCluster(context, {}, protocol, { fall: 3 });
       local.isStopped = true;
       const write = { client: 'alice', method: 'POST', path: pods, body: '{}' } as const;

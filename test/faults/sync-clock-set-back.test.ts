@@ -68,7 +68,8 @@ test('a sync job that starts with its clock an hour behind goes above what the r
     const version = start === noon ? 'v1' : 'v2';
     const isThere = () => receiver.current()?.resource('batch', version, 'jobs') !== undefined;
     await eventually(() => clock.sleeping.includes(1000));
-    // Its time goes on only while it rests: on a busy machine a round takes longer than any number of seconds put here.
+    // The job's time goes on only while the job rests: on a busy machine a round takes longer than any number of
+    // seconds put here.
     await eventually(async () => {
       if (!isThere() && clock.sleeping.includes(1000)) await clock.advance(1000);
       return isThere();

@@ -20,7 +20,7 @@ async function cuttingProxy(context: TestContext, routerPort: number, afterBytes
       router.write(chunk.subarray(0, left));
       if (left >= chunk.length) return;
       cuts.push(passed);
-      // What was sent arrives, and then nothing more: half a push.
+      // Bytes that were sent arrive, and then nothing more: half a push.
       router.end();
       client.destroy();
     });

@@ -29,7 +29,7 @@ const pairs: readonly FlagChanges[] = [
   ...each('assertion-keys', 'missing.json', 'snapshot-keys.json', 'private.json', 'secret.key'),
 ];
 
-/** What is said of flags of `serve` together, or of values that only one flag could have, by form. */
+/** Changes to several flags of `serve` that are told together, or to values that only one flag could have, by form. */
 export const serveCombinations: Readonly<Record<'sidecar' | 'gateway' | 'gateOff', readonly FlagChanges[]>> =
   {
     sidecar: [

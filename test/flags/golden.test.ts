@@ -9,9 +9,9 @@ import { completeServeOptions, serveFiles } from '../support/serve-options.ts';
 import { type Changes, serveCombinations, syncCombinations } from './combinations.ts';
 
 /*
- * What an operator sees of the flags of `serve` and `sync`, held as it was: help, every message of a bad value, and which of file and
- * flag counts. A change of these texts has to be one on
- * purpose: `npm run generate`, and the difference read.
+ * Texts about the flags of `serve` and `sync` that an operator sees, held as they were: help, every message of a bad
+ * value, and which of file and flag counts. A change of these texts has to be one on purpose: `npm run generate`, and
+ * the difference read.
  */
 
 type Flags = Readonly<Record<string, readonly string[]>>;
@@ -174,7 +174,7 @@ const pushing: Flags = {
 };
 const push = argumentsOf(pushing);
 
-/** What is said of each change to `base`, beyond what `base` alone has said. */
+/** Messages about each change to `base`, beyond those about `base` alone. */
 async function together(
   callOf: (flags: Flags) => readonly string[],
   base: Flags,

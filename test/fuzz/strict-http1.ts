@@ -5,7 +5,7 @@ export interface StrictRequest {
   readonly body: string;
   /** Names that its `Connection` lines nominate, in lower case. */
   readonly nominated: ReadonlySet<string>;
-  /** Its body has come to its end; only the last request of a stream may lack that. */
+  /** True if the body has come to its end; only the last request of a stream may lack that. */
   readonly complete: boolean;
 }
 
@@ -90,7 +90,7 @@ function framingOf(lines: readonly string[], isHttp11: boolean): Framing | undef
 
 interface Taken {
   readonly body: string;
-  /** Of the framed body. */
+  /** Length of the framed body. */
   readonly length: number;
 }
 

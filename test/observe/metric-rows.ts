@@ -125,7 +125,7 @@ export const kubeconfig = { flag: '--kubeconfig', path: '/k' };
 export const certificate = { name: 'kubeconfig', path: '/k', notBefore: at(-600), notAfter: at(3_000) };
 export const prefixed = (name: string): string => `mixed_version_proxy_${name}`;
 
-/** What happens to a router, and what one of its series says afterwards. */
+/** An event of a router, and the value of one of its series afterwards. */
 export interface Row {
   readonly name: string;
   readonly labels?: Readonly<Record<string, string>>;

@@ -87,7 +87,7 @@ describe('what happens shows in the value of its series', () => {
   });
 });
 
-/** Of a sync job that has delivered once to each of two routers, and read one server of three. */
+/** Values of a sync job that has delivered once to each of two routers, and read one server of three. */
 const syncValues: Readonly<Record<string, readonly [Readonly<Record<string, string>>, number]>> = {
   [prefixed('sync_generation')]: [{}, 4],
   [prefixed('sync_last_successful_delivery_timestamp_seconds')]: [{ target: 'one' }, now / 1000 - 60],

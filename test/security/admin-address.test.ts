@@ -42,7 +42,7 @@ test('the admin address answers without credentials, and carries nothing to an A
   ]) {
     assert.equal((await askHere(path)).status, 404, path);
   }
-  // Whoever claims to be somebody is nobody here.
+  // A claimed identity counts for nothing here.
   const claims = { 'x-remote-user': 'admin', 'x-remote-group': 'system:masters' };
   assert.equal((await askHere('/.mixed-version-proxy/v1/status', claims)).status, 404);
   assert.equal((await askHere('/metrics', { host: 'rebound.example' })).status, 403);

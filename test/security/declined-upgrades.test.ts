@@ -108,7 +108,7 @@ test('a declined upgrade of a request that is not long-running ends at --request
   list.write(upgradeOf(targets.peer));
   await list.untilEnd();
   assert.deepEqual(list.statuses, [200]);
-  // What is long-running goes on.
+  // The long-running request goes on.
   await eventually(() => open.size === 1);
   assert.equal(watching.ended, false);
 });

@@ -34,7 +34,7 @@ const alice = [
   'system:authenticated',
 ] as const;
 
-/** Who may call, and what must arrive of him whatever he sends besides. */
+/** Callers, and the lines that must arrive of each whatever he sends besides. */
 const identities: Readonly<Record<string, Identity>> = {
   'a user with a client certificate': {
     client: 'alice',

@@ -39,7 +39,7 @@ test('h2spec, strict: no failure but what RFC 9113 has dropped', {
     return new Response('fine');
   });
   const report = join(directory, 'report.xml');
-  // It ends with 1 when a test fails; which, the report says.
+  // The program ends with 1 when a test fails; the report says which.
   const options = ['-h', '127.0.0.1', '-p', String(port), '-t', '-k', '--strict', '-j', report];
   await run(join(directory, 'h2spec'), options).catch(() => {});
   const cases = [

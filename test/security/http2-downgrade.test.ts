@@ -33,7 +33,7 @@ function post(name: string, body: string, ...lines: string[]): Http2Vector {
   return { name, body, lines: [':method', 'POST', ...scheme, ...authority, ...path, ...lines] };
 }
 
-/** What would be another request, or another header, once written down as HTTP/1.1 (RFC 9113 section 10.3). */
+/** Lines that would be another request, or another header, once written down as HTTP/1.1 (RFC 9113 section 10.3). */
 const http2Vectors: readonly Http2Vector[] = [
   // Values (section 8.2.1).
   withLines('CR LF in a value', 'x-test', 'a\r\nX-Remote-User: root'),
@@ -51,7 +51,7 @@ const http2Vectors: readonly Http2Vector[] = [
   withLines('an empty name', '', 'a'),
   withLines('NUL in a name', 'x\0test', 'a'),
   withLines('a name outside ASCII', 'x-t\xe9st', 'a'),
-  // What belongs to HTTP/1.1 connections (section 8.2.2).
+  // Headers that belong to HTTP/1.1 connections (section 8.2.2).
   withLines('Connection', 'connection', 'x-remote-user'),
   withLines('Transfer-Encoding on a request without a body', 'transfer-encoding', 'chunked'),
   withLines('Upgrade', 'upgrade', 'websocket'),

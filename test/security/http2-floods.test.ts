@@ -12,7 +12,7 @@ import {
   targets,
 } from '../support/security/router-under-test.ts';
 
-/** What the router, its servers and the attacker, all in this process, may hold on to after a flood. */
+/** Bytes that the router, its servers and the attacker, all in this process, may hold on to after a flood. */
 const memoryBound = 32 * 1024 * 1024;
 
 const lines = [
@@ -94,7 +94,7 @@ for (const destinations of protocols) {
 test('S11: rapid reset by connecting anew is counted by address, and others there are none the worse', async (context) => {
   const router = await startRouterUnderTest(context);
   router.peer.answer = () => {};
-  // What an address may do is counted by time, and here all of it happens at once, however slow the machine is.
+  // Resets of an address are counted by time, and here all of them happen at once, however slow the machine is.
   const now = performance.now();
   context.mock.method(performance, 'now', () => now);
   const resets = (first: number, count: number): Buffer =>

@@ -15,7 +15,7 @@ import {
 /** RFC 9113 section 7. */
 const noError = 0x0;
 const cancel = 0x8;
-/** What a stream and a connection may carry at first (RFC 9113 section 6.9.2). */
+/** Bytes that a stream and a connection may carry at first (RFC 9113 section 6.9.2). */
 const initialWindow = 65_535;
 /** Turns without a byte of room after which an upload counts as stalled. */
 const stalledTurns = 100;

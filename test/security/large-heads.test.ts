@@ -57,7 +57,7 @@ async function startWatchedServer(
       outgoing.end('{}');
     },
   );
-  // Of its HTTP/1.1 side, which its type does not have.
+  // Option of the server's HTTP/1.1 side, which its type does not have.
   Object.assign(server, { maxHeadersCount: 5_000 });
   server.on('sessionError', () => {});
   const { port, stop } = await listenOnLoopback(server);

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { sendAndReadToEnd } from '../support/security/raw-http1.ts';
 import { startRouterUnderTest, targets } from '../support/security/router-under-test.ts';
 
-// What the router parses of a request before anything else is known of its sender is parsed once, and bounded.
+// Parts of a request that the router parses before anything else is known of its sender are parsed once, and bounded.
 
 const close = 'Connection: close\r\n';
 const request = (target: string, line: string) =>

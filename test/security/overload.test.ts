@@ -315,7 +315,7 @@ test('--goaway-chance: so many HTTP/2 requests are answered and their client sen
   raw.request(5, lines);
   await eventually(() => raw.ended);
   const goAway = raw.frames.find(({ type }) => type === frameType.goAway);
-  // It names the request as one that is carried out, and no error.
+  // The frame names the request as one that is carried out, and no error.
   assert.equal(goAway?.payload.toString('hex').slice(0, 16), '0000000500000000');
   assert.equal((await raw.outcome(5)).body, 'answered');
   // HTTP/1.1 has no such thing: no draw.

@@ -5,8 +5,8 @@ import { ask } from '../support/security/ask.ts';
 import { rawHttp1, sendAndReadToEnd } from '../support/security/raw-http1.ts';
 import { startRouterUnderTest } from '../support/security/router-under-test.ts';
 
-// Who is let in and how other spellings are refused: src/own-paths/authorization.test.ts, src/request/own-path-target.test.ts
-// and, on every runtime, test/conformance/cases/own-paths.ts.
+// Tests of who is let in and how other spellings are refused: src/own-paths/authorization.test.ts,
+// src/request/own-path-target.test.ts and, on every runtime, test/conformance/cases/own-paths.ts.
 const prefix = '/.mixed-version-proxy';
 for (const protocol of protocols) {
   it(`no method of a path under the prefix is open to anybody, and none has a handler behind another word, over ${protocol}`, async (context) => {

@@ -35,7 +35,8 @@ async function assertion(target: string = targets.peer, groups: readonly string[
   return text;
 }
 
-// What is believed once, and what is refused: test/conformance/cases/assertions.ts, on Node over both protocols.
+// Assertions that are believed once, and those that are refused: test/conformance/cases/assertions.ts, on Node over
+// both protocols.
 
 for (const protocol of protocols) {
   test(`an assertion over ${protocol} brings a user in a thousand groups`, async (context) => {
@@ -56,7 +57,7 @@ test('S19: an upgrade whose assertion was made for another path is refused', asy
   await raw.untilEnd();
   assert.deepEqual(raw.statuses, [401]);
   assert.deepEqual(router.allRequests(), []);
-  // What is wrong with it is for the log as well.
+  // The fault of the assertion is for the log as well.
   assert.ok(router.logLines.some((line) => line.includes('the peer assertion')));
 });
 

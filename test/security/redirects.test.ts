@@ -5,7 +5,7 @@ import { type ApiServerDouble, protocols } from '../support/api-server-double.ts
 import { ask } from '../support/security/ask.ts';
 import { startRouterUnderTest, targets } from '../support/security/router-under-test.ts';
 
-/** What a client is answered in place of a redirect that it must not see. */
+/** Status that a client gets in place of a redirect that it must not see. */
 const refusal = 503;
 const codes = [300, 301, 302, 303, 305, 307, 308];
 

@@ -106,7 +106,7 @@ for (const [group, vectors] of Object.entries(groups)) {
     const router = await startRouterUnderTest(context);
     for (const { name, bytes } of vectors) {
       await context.test(name, async (context) => {
-        // What follows on the connection must not be read either: it is what the attack is about.
+        // Bytes that follow on the connection must not be read either: they are what the attack is about.
         const { received, statuses } = await sendAndReadToEnd(
           context,
           router.port,

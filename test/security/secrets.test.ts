@@ -62,7 +62,7 @@ test('S18: whatever fails, no credential and no key is in a log line or in the b
   const basic = credentials.filter((_, index) => credentials[index - (index % 2)] === 'proxy-authorization');
   const refused = { client: 'otherFrontProxy', path: targets.peer + query, headers: basic } as const;
   assert.equal((await ask(router.port, refused)).status, 401);
-  // What is no HTTP at all, with credentials in it.
+  // Lines that are no HTTP at all, with credentials in them.
   for (const line of [
     `Authorization : Bearer ${bearerToken}`,
     `X\0: ${opaqueToken}`,

@@ -16,7 +16,7 @@ const name = 'kubernetes.default.svc';
 const ca = authority.certificate;
 const { signal } = new AbortController();
 
-/** What the servers of these tests show; each is signed by the trusted authority. */
+/** Certificates that the servers of these tests show; each is signed by the trusted authority. */
 const certificates = {
   'nothing but a Common Name': await authority.issue({ commonName: name, usage: 'server' }),
   'a Common Name, and an IP address in its subjectAltName': await authority.issue({

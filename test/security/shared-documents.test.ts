@@ -59,7 +59,7 @@ for (const protocol of protocols) {
       for (const accept of ['application/json', aggregatedV2, aggregatedV2beta1]) {
         for (const client of ['alice', 'nobody'] as const) {
           const answer = await ask(router.port, { protocol, client, path, headers: ['accept', accept] });
-          // Whoever asks, in whatever order, the same question has the same answer …
+          // The same question has the same answer, whoever asks, in whatever order …
           const question = `${path} ${accept}`;
           seen.set(question, seen.get(question) ?? answer.body);
           assert.equal(answer.body, seen.get(question), question);

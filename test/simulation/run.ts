@@ -45,7 +45,7 @@ async function search({
     new Promise((resolve, reject) => {
       const child = fork(join(import.meta.dirname, 'worker.ts'), [planted], {
         execArgv: ['--no-deprecation', '--no-warnings', '--max-semi-space-size=32'],
-        // What a process compiles, the next one has.
+        // Code that a process compiles, the next one has.
         env: { ...process.env, NODE_COMPILE_CACHE: join(tmpdir(), 'simulation-compile-cache') },
       });
       let left = seedsPerProcess;

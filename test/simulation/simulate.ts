@@ -21,7 +21,7 @@ export interface SimulationOptions {
 
 export interface SimulationResult {
   readonly plan: Plan;
-  /** Of the whole log: the same for the same seed, wherever it runs. */
+  /** Digest of the whole log: the same for the same seed, wherever it runs. */
   readonly digest: string;
   readonly violations: readonly Violation[];
   readonly margins: ReadonlyMap<string, number>;
@@ -54,7 +54,7 @@ export async function simulate(plan: Plan, options: SimulationOptions = {}): Pro
     if (options.stopsAtViolation === true) world.invariants.onViolation = () => run.end();
     await run.until(end + looking);
     world.invariants.ended();
-    // Else the accounts of this process would keep all of the world.
+    // The accounts of this process would otherwise keep all of the world.
     for (const { front } of world.routers) front.ended();
     const { violations, margins, reached } = world.invariants;
     const { lines, events, now: lasted } = run;

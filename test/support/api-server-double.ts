@@ -12,7 +12,7 @@ import { listenOnLoopback } from './listen-on-loopback.ts';
 export type Protocol = 'h2' | 'http/1.1';
 export const protocols: readonly Protocol[] = ['http/1.1', 'h2'];
 
-/** What a server got. */
+/** Request that a server got. */
 export interface ReceivedRequest {
   readonly method: string;
   readonly target: string;
@@ -57,11 +57,11 @@ export const reviewsPath = '/apis/authorization.k8s.io/v1/selfsubjectaccessrevie
 /** A TLS server on loopback that stands in for a kube-apiserver: it writes down all it gets, and answers as it is told. */
 export class ApiServerDouble {
   readonly id: string;
-  /** What clients sent. */
+  /** Requests that clients sent. */
   readonly requests: ReceivedRequest[] = [];
-  /** What the router asks on its own account, for health and documents; answered with 404. */
+  /** Requests on the router's own account, for health and documents; answered with 404. */
   readonly ownRequests: ReceivedRequest[] = [];
-  /** What the router asks for callers of its own paths: whether they may. */
+  /** Reviews that the router asks for: whether callers may use its own paths. */
   readonly reviews: ReceivedRequest[] = [];
   /** Answers to watches, open: the test writes events. */
   readonly watches: Outgoing[] = [];
@@ -215,7 +215,7 @@ function tlsOptions({ pair, clientAuthorities }: ApiServerTls) {
 
 function answerReview({ lets }: ApiServerDouble, outgoing: Outgoing, request: ReceivedRequest): void {
   const user = firstHeader(request.headers, 'x-remote-user');
-  // Whose word it is the router proves by its certificate.
+  // The router proves by its certificate whose word it is.
   const isKnown = user !== undefined && request.clientCertificate !== undefined;
   const names = [user, ...allHeaders(request.headers, 'x-remote-group')];
   const status = isKnown ? 201 : firstHeader(request.headers, 'authorization') === undefined ? 403 : 401;
@@ -224,7 +224,7 @@ function answerReview({ lets }: ApiServerDouble, outgoing: Outgoing, request: Re
   outgoing.end(JSON.stringify({ status: { allowed } }));
 }
 
-/** What a request is before its body. */
+/** Parts of a request before its body. */
 export function headOf(
   incoming: IncomingMessage | Http2ServerRequest,
 ): Pick<ReceivedRequest, 'method' | 'target' | 'headers' | 'clientCertificate'> {

@@ -12,7 +12,7 @@ export const aggregatedV2beta1 = 'application/json;g=apidiscovery.k8s.io;v=v2bet
 /** Two servers of 1.26, a without `batch/v1`. */
 export const recordedTable = buildRoutingTable(recordedSnapshot('kubernetes-1.26-batch-disabled'));
 
-/** What a router in front of server a answers; by default to a GET over `recordedTable`. */
+/** Answer of a router in front of server a; by default to a GET over `recordedTable`. */
 export function ask(
   path: string,
   rest: Partial<DiscoveryRequest> = {},

@@ -77,7 +77,7 @@ class RunningChild implements Child {
     stderr.setEncoding('utf8').on('data', (text: string) => {
       this.#errors = (this.#errors + text).slice(-keptErrorCharacters);
     });
-    // It may have closed its input, or be gone, when something is told.
+    // The child may have closed its input, or be gone, when something is told.
     stdin.on('error', () => {});
     this.ended = once(child, 'close').then(([code]) => ({ code, output: lines.join('\n') }));
   }

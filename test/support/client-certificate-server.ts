@@ -27,7 +27,7 @@ export type Read = (carrier: RequestCarrier) => ClientCertificateInfo;
 
 interface ServerUnderTest {
   readonly port: number;
-  /** What was read from each request, in order. */
+  /** Facts that were read from each request, in order. */
   readonly seen: readonly ClientCertificateInfo[];
 }
 
@@ -92,7 +92,7 @@ export async function getOverHttp2(
   await once(session, 'close');
 }
 
-/** What a reader makes of one client, over HTTP/1.1. */
+/** Reading of one client, over HTTP/1.1. */
 export async function readOne(
   context: TestContext,
   pair: CertificatePair | undefined,
@@ -105,6 +105,6 @@ export async function readOne(
   return server.seen[0] ?? {};
 }
 
-/** Of a certificate's DER form, in hexadecimal. */
+/** Digest of a certificate's DER form, in hexadecimal. */
 export const sha256Of = ({ certificate }: CertificatePair): string =>
   createHash('sha256').update(new X509Certificate(certificate).raw).digest('hex');

@@ -29,7 +29,7 @@ export interface Look extends Partial<Omit<ClusterInput, 'isReadable' | 'endpoin
   /** Addresses. Default: none. */
   readonly endpoints?: readonly string[] | undefined;
   readonly endpointNames?: Readonly<Record<string, readonly string[]>>;
-  /** Whether the last read of each server succeeded. Default: not read yet. */
+  /** True, by server, if its last read succeeded. Default: not read yet. */
   readonly readable?: Readonly<Record<string, boolean>>;
   /** Milliseconds since the start, for both clocks. Default 0. */
   readonly at?: number;

@@ -1,7 +1,7 @@
 import { runCommandLine } from '../../src/cli/run-command-line.ts';
 import type { CommandContext } from '../../src/cli/terminal/command-context.ts';
 
-/** What a command wrote, gathered. */
+/** Output of a command, gathered. */
 export interface Written {
   output: string;
   errors: string;
@@ -12,9 +12,9 @@ export interface CommandContextOptions {
   readonly input?: readonly string[];
   /** Default: now. */
   readonly now?: number;
-  /** Whether the output is a terminal that shows colours. Default: it is not. */
+  /** True if the output is a terminal that shows colours. Default: it is not. */
   readonly outputTakesColor?: boolean;
-  /** Its variables. Default: none. */
+  /** Variables of the environment. Default: none. */
   readonly environment?: Readonly<Record<string, string>>;
   /** Default: every port is free, whatever runs on this machine. */
   readonly portInUse?: CommandContext['portInUse'];

@@ -11,7 +11,7 @@ export interface CommandProcess {
   log(): string;
   /** Sends a signal without waiting for what comes of it. */
   signal(name: NodeJS.Signals): void;
-  /** Its exit code once it has ended and all of its log is there; `null` when a signal ended it. */
+  /** Exit code of the command once it has ended and all of its log is there; `null` when a signal ended it. */
   readonly ended: Promise<number | null>;
 }
 

@@ -39,7 +39,7 @@ export const image = 'registry.example/mixed-version-proxy:0.1.0';
 export const clusterRoles = { group: 'rbac.authorization.k8s.io', resource: 'clusterroles' };
 export const kubeApiServerManifest = '/etc/kubernetes/manifests/kube-apiserver.yaml';
 
-/** Its last flag names a configuration, which it shows before the kubeconfig of an administrator. */
+/** The last flag of kubeadm names a configuration, which the script shows before the kubeconfig of an administrator. */
 const kubeadmScript = (kubeconfig: string) =>
   `echo "# hunter2: $*"; for flag; do :; done; sed 's/^/# /' "$(echo $flag | cut -d= -f2)"; cat ${kubeconfig}`;
 
@@ -60,11 +60,11 @@ async function filesIn(root: string): Promise<Record<string, string>> {
 }
 
 interface NodeOptions {
-  /** What stands in for kubeadm: a shell script. */
+  /** Stand-in for kubeadm: a shell script. */
   readonly kubeadm?: string;
   /** Flags of kube-apiserver, besides kubeadm's. */
   readonly flags?: Readonly<Record<string, string>>;
-  /** What kube-apiserver has taken the node to be called. Default: as it is. */
+  /** Name that kube-apiserver has taken for the node's. Default: the node's own. */
   readonly hostname?: string;
   /** A second control-plane node. */
   readonly other?: ReturnType<typeof nodeObject>;
@@ -158,9 +158,9 @@ export async function controlPlaneNode(context: TestContext, options: NodeOption
     otherPort,
     before,
     started: kubelet.started,
-    /** What is started and never ready, as it stands in `started`. */
+    /** Servers that are started and never ready, as each stands in `started`. */
     unready,
-    /** Of routers. */
+    /** Images of routers that are missing. */
     missingImages,
     /** Static pods of which the kubelet tells nothing more: it does not reach the API while a port is being taken. */
     lateMirrors,

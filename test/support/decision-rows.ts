@@ -19,7 +19,7 @@ export interface DecisionRow {
   readonly reason: DecisionReason;
   /** IDs of the candidates. */
   readonly candidates?: readonly string[];
-  /** What a client sees where every server answers 404; default 404. */
+  /** Status that a client sees where every server answers 404; default 404. */
   readonly status?: number;
 }
 
@@ -79,7 +79,7 @@ export function mixedClusterAt(addresses: ClusterAddresses): Snapshot {
         ],
       },
       'peer-2': { ...at('peer-2'), serves: ['v1/pods', 'batch/v1/jobs'], knowsSubresources: true },
-      // Its set says nothing of subresources.
+      // The set of peer-3 says nothing of subresources.
       'peer-3': { ...at('peer-3'), serves: ['policy/v1/poddisruptionbudgets'] },
       lost: { serves: ['v1/pods/log', 'node.k8s.io/v1/runtimeclasses'], withoutAddress: true },
       // At an address that is somebody else's by now.

@@ -19,7 +19,7 @@ import { servingPair } from './started-router.ts';
 interface InstallationOptions {
   /** Texts of files, instead of good ones. */
   readonly changes?: Readonly<Record<string, string>>;
-  /** Whether the snapshot has a peer, which does not run. Default: it has not. */
+  /** True if the snapshot has a peer, which does not run. Default: it has not. */
   readonly hasPeer?: boolean;
   /** The API server, as it is to differ from a good one. */
   readonly server?: (authorities: InstallationAuthorities) => Partial<ExampleApiServerOptions>;

@@ -17,7 +17,7 @@ import { type Logger, silentLogger } from '../../src/runtime/logger.ts';
 import { openEmbeddedSync } from '../../src/sync/node/embedded-sync.ts';
 import { startRouterByFlags } from './router-by-flags.ts';
 
-/** What a sync job of the cluster is started with. */
+/** Credentials that a sync job of the cluster is started with. */
 export interface SyncCredentials {
   readonly certificateAuthorities: string;
   readonly clientCertificate: { readonly certificate: string; readonly key: string };
@@ -31,7 +31,7 @@ export interface EmbeddedCluster {
   readonly certificates: DemoCertificates;
   readonly store: ExampleStore;
   readonly credentials: SyncCredentials;
-  /** Of the sync job's signing key: private, and what routers check with. */
+  /** Files of the sync job's signing key: private, and what routers check with. */
   readonly keyFiles: { readonly signingKey: string; readonly publicKeys: string };
   /** @param options with the port of a server that was closed, it comes back at its address */
   startServer(

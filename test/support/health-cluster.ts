@@ -22,13 +22,13 @@ export interface Server {
   readonly port: number;
   readonly asked: string[];
   readonly watches: PeerOutgoing[];
-  /** What it says to `/readyz`; `hangs`: nothing, ever. */
+  /** State that the server tells at `/readyz`; `hangs`: nothing, ever. */
   health: 'ready' | 'not-ready' | 'hangs';
   /** Connections stay open, and nothing comes on them: a process that was stopped. */
   isStopped: boolean;
   /** Answers 403 to everybody, as kube-apiserver does before it knows who may do what. */
   forbids: boolean;
-  /** What it says to `/version`; a snapshot that is pushed has it. */
+  /** Version that the server tells at `/version`; a snapshot that is pushed has it. */
   version: string;
   stop(): Promise<void>;
   start(): Promise<void>;

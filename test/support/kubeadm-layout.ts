@@ -2,7 +2,7 @@ import { cp, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { DemoCertificates } from '../../demo/certificates.ts';
 
-/** What differs between nodes, and between tests. */
+/** Settings that differ between nodes, and between tests. */
 interface KubeadmManifestOptions {
   /** Where the node has what the container has at /etc/kubernetes/pki. */
   readonly pki: string;

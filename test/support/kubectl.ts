@@ -14,7 +14,7 @@ export interface Kubectl {
   readonly environment?: Readonly<Record<string, string>>;
 }
 
-/** What a test that needs kubectl says when there is none. */
+/** Reason that a test that needs kubectl gives when there is none. */
 export const kubectlMissing =
   'kubectl is not on PATH: install it (any version from 1.27 on) to run the tests that use it';
 
@@ -22,8 +22,8 @@ export const kubectlMissing =
 export const everyKubectlVersion = ['1.27', '1.28', '1.29', '1.30', '1.31', '1.32', '1.33'] as const;
 
 /**
- * Those of `versions` that the Google Cloud SDK has put beside the kubectl on PATH, as `kubectl.1.27`; the kubectl on
- * PATH if there is none of them. Empty where there is no kubectl.
+ * Kubectls of `versions` that the Google Cloud SDK has put beside the kubectl on PATH, as `kubectl.1.27`; the kubectl
+ * on PATH if there is none of them. Empty where there is no kubectl.
  * @param versions default: the oldest and the newest
  */
 export function findKubectls(versions: readonly string[] = ['1.27', '1.33']): readonly Kubectl[] {

@@ -10,7 +10,7 @@ interface KubeletOptions {
   /** /etc/kubernetes/manifests of the node. */
   readonly manifests: string;
   readonly tls: { readonly cert: string; readonly key: string };
-  /** What starts and is not ready, as it stands in `started`. */
+  /** Servers that start and are not ready, as each stands in `started`. */
   readonly unready?: ReadonlySet<string>;
   /** Images that are nowhere. */
   readonly missingImages?: ReadonlySet<string>;
@@ -19,7 +19,7 @@ interface KubeletOptions {
 }
 
 export interface MirroredPod {
-  /** Of the manifest. */
+  /** Hash of the manifest. */
   readonly hash: string;
   /** Why its container does not run. */
   readonly waiting?: { readonly reason: string; readonly message: string };
@@ -35,7 +35,7 @@ export async function startKubelet({
 }: KubeletOptions) {
   await mkdir(manifests, { recursive: true });
   const running = new Map<string, { readonly text: string; readonly server?: Server }>();
-  /** What has been started, in order: `kube-apiserver.yaml:6444`. */
+  /** Manifests that have been started, in order: `kube-apiserver.yaml:6444`. */
   const started: string[] = [];
   let isStopping = false;
   let isPaused = false;
@@ -70,7 +70,7 @@ export async function startKubelet({
         continue;
       }
       const server = createServer(tls, (request, response) => {
-        // It is no API server: who asks for objects has to ask another one.
+        // The server is no API server: a client that asks for objects has to ask another one.
         if (request.url !== '/readyz') return request.destroy();
         return response.writeHead(unready.has(`${name}:${port}`) ? 500 : 200).end();
       });
@@ -104,7 +104,7 @@ export async function startKubelet({
     started,
     /** Once it has looked at what lies in the folder now. */
     looked: () => new Promise<void>((resolve) => waiting.push(resolve)),
-    /** What runs goes on, as under a kubelet that has ended. */
+    /** Pauses the kubelet; pods that run go on, as under a kubelet that has ended. */
     pause(): void {
       isPaused = true;
     },
@@ -118,7 +118,7 @@ export async function startKubelet({
   };
 }
 
-/** What a manifest says of its pod; `undefined`: it is not whole. */
+/** Content of a manifest about its pod; `undefined`: the manifest is not whole. */
 function podIn(name: string, text: string): { readonly image: string; readonly port: number } | undefined {
   try {
     const [container] = parse(text).spec.containers;

@@ -28,7 +28,7 @@ export interface TestRouter {
   readonly port: number;
   readonly server: RouterServer;
   readonly transport: NodeTransport;
-  /** What kept destinations from answering, in order. */
+  /** Errors that kept destinations from answering, in order. */
   readonly failures: TransportError[];
 }
 
@@ -40,7 +40,7 @@ interface TestRouterOptions {
   readonly onResponseHead?: OnResponseHead;
   readonly transport?: Partial<NodeTransportOptions>;
   readonly server?: Partial<RouterServerOptions>;
-  /** Who calls, of upgrades. Default: everybody passes through. */
+  /** Identifies the callers of upgrades. Default: everybody passes through. */
   readonly identify?: Router['identify'];
   readonly upgradeHeadTimeout?: number;
 }

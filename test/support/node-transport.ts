@@ -31,7 +31,7 @@ export async function send(
   return responseOf(await transport.send(outbound, inbound, ({ headers }) => ({ kind: 'forward', headers })));
 }
 
-/** What kept a destination from answering. */
+/** Error that kept a destination from answering. */
 export async function failureOf(sending: Promise<unknown>): Promise<TransportError> {
   const error = await sending.then(
     () => assert.fail('an answer came'),

@@ -7,7 +7,7 @@ import { readUntil } from './tls-client.ts';
 
 /** A destination of upgrades, with what tests ask about it. */
 export interface Destination extends Peer {
-  /** What arrived behind the head of the upgrade request. */
+  /** Bytes that arrived behind the head of the upgrade request. */
   readonly arrived: () => string;
   /** The head of the upgrade request. */
   readonly head: () => string;

@@ -8,7 +8,7 @@ import { type SnapshotOptions, servedSetKeyOf, snapshotOf } from './snapshot-bui
 
 export type RecordedClusterName = 'kubernetes-1.25-1.26' | 'kubernetes-1.26-batch-disabled';
 
-/** What one kube-apiserver answered. */
+/** Answers of one kube-apiserver. */
 export interface RecordedServer {
   readonly id: string;
   /** For example `v1.26.0`. */

@@ -8,7 +8,7 @@ import { type Logger, silentLogger } from '../../src/runtime/logger.ts';
 export type GivenFlags = Readonly<Record<string, readonly string[] | undefined>>;
 type ReadFile = (path: string) => string;
 
-/** What `serve` would say to these flags, whatever networks this machine has. */
+/** Result of `serve` for these flags, whatever networks this machine has. */
 export function validateFlags(
   flags: GivenFlags,
   readFile: ReadFile,

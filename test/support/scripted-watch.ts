@@ -8,7 +8,7 @@ import { jsonDocument } from './fake-server-documents.ts';
 /** A watch that was opened, and what to do with it. */
 interface OpenWatch {
   readonly query: URLSearchParams;
-  /** Whether the one who watches has given it up. */
+  /** True if the one who watches has given it up. */
   readonly isGivenUp: () => boolean;
   send(...events: readonly object[]): void;
   sendText(text: string): void;

@@ -68,7 +68,7 @@ export function snapshotOf(
   };
 }
 
-/** What `servedSetKey` gives, without waiting. */
+/** The same key as of `servedSetKey`, without waiting. */
 export function servedSetKeyOf(set: ServedSet): string {
   return `sha256:${createHash('sha256').update(canonicalJson(set)).digest('hex')}`;
 }

@@ -44,7 +44,7 @@ export interface StartedRouter {
   readonly snapshotKey: GeneratedSigningKey;
   /** A client certificate of the cluster's authority. */
   user(commonName: string, organizations?: readonly string[]): Promise<CertificatePair>;
-  /** Whoever has this client certificate, over a connection of their own. Default: a super-user. */
+  /** User with this client certificate, over a connection of their own. Default: a super-user. */
   asUser(pair?: CertificatePair): Promise<RouterUser>;
 }
 
@@ -59,11 +59,11 @@ interface RouterUser {
 export type Configuration = Readonly<Record<string, unknown>>;
 
 export interface StartedRouterOptions {
-  /** What the API server speaks. Default `h2`. */
+  /** Protocol of the API server. Default `h2`. */
   readonly protocol?: 'h2' | 'http/1.1';
   /** Flags beside those that every router needs. */
   readonly flags?: Readonly<Record<string, readonly string[]>>;
-  /** Of the flags that every router needs, those that the configuration file is to have in their place. */
+  /** Flags that every router needs and that the configuration file is to have in their place. */
   readonly withoutFlags?: readonly RouterFlag[];
   /** More files, by name. */
   readonly files?: Readonly<Record<string, string>>;
@@ -71,9 +71,9 @@ export interface StartedRouterOptions {
   readonly fileFlags?: Readonly<Partial<Record<RouterFlag, string>>>;
   /** Keys of a configuration file (`router.yaml`) beside those flags. Default: there is no such file. */
   readonly configuration?: Configuration;
-  /** Who signs the API server's certificate, in place of the cluster's authority (`local-ca.crt`). */
+  /** Authority that signs the API server's certificate, in place of the cluster's authority (`local-ca.crt`). */
   readonly localAuthority?: Authority;
-  /** Those of another router of the same cluster. Default: new ones. */
+  /** Authorities of another router of the same cluster. Default: new ones. */
   readonly authorities?: ClusterAuthorities;
 }
 
@@ -85,7 +85,7 @@ const serverNames = {
 /** The folder of a router and the API server that it stands in front of. */
 interface RouterFiles
   extends Pick<StartedRouter, 'authorities' | 'apiServer' | 'write' | 'path' | 'snapshotKey'> {
-  /** Those that every router needs. */
+  /** Flags that every router needs. */
   readonly flags: RawServeFlags;
 }
 
@@ -153,7 +153,7 @@ export async function routerFiles(
   };
 }
 
-/** Its files are looked at only when the test says so. Closed at the end of the test. */
+/** A router whose files are looked at only when the test says so. Closed at the end of the test. */
 export async function startRouterWithFiles(
   context: TestContext,
   options: StartedRouterOptions = {},

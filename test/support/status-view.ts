@@ -3,7 +3,7 @@ import type { RouterStatus } from '../../src/own-paths/status/status-schema.ts';
 import type { Snapshot } from '../../src/snapshot/format/schema.ts';
 import { buildRoutingTable } from '../../src/snapshot/routing-table/build-routing-table.ts';
 
-/** What a router tells of itself: ready, without a snapshot. */
+/** Status of a router: ready, without a snapshot. */
 export function statusView(serverId: string | null): RouterStatus {
   return {
     form: serverId === null ? 'gateway' : 'sidecar',
@@ -29,7 +29,7 @@ export function statusView(serverId: string | null): RouterStatus {
   };
 }
 
-/** What a gateway tells that has this snapshot, and no view of health. */
+/** Status of a gateway that has this snapshot, and no view of health. */
 export function statusOf(snapshot: Snapshot): RouterStatus {
   const table = buildRoutingTable(snapshot);
   return routerStatus({ routingTable: { current: () => table } }, { ready: true, failures: [] }, Date.now());

@@ -34,10 +34,10 @@ export async function startSync(context: TestContext, options: SyncOptions): Pro
   return { loop: await promise, stop };
 }
 
-/** What a router knows and would do, asked as the sync job's user until the test is over. */
+/** Client of a router's own paths: asks as the sync job's user until the test is over. */
 export function askRouter(context: TestContext, origin: string, cluster: EmbeddedCluster): OwnPathsClient {
   const { admin } = cluster.certificates;
-  // Whom a router lets in at once, whatever becomes of its API servers.
+  // A router lets this certificate in at once, whatever becomes of its API servers.
   const clientCertificate = {
     certificate: readFileSync(admin.certificate, 'utf8'),
     key: readFileSync(admin.privateKey, 'utf8'),

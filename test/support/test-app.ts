@@ -64,7 +64,7 @@ export interface TestAppOptions extends Partial<Omit<AppOptions & AppParts, 'tra
   readonly transport?: RecordingTransport;
   /** When the snapshot was last confirmed, by `monotonicClock`. Default: nobody is asked. */
   readonly confirmedAt?: () => number;
-  /** What the adapter would know of every connection. */
+  /** Facts of every connection that the adapter would know. */
   readonly connection?: ConnectionInfo;
 }
 

@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { type Agent, request } from 'node:https';
 import type { CertificatePaths } from '../../demo/certificates.ts';
 
-/** Who asks, and whom a server's certificate must come from. PEM. */
+/** Credentials of a client, and the authority of a server's certificate. PEM. */
 export interface TlsCredentials {
   readonly ca: string;
   /** Absent for a caller without a certificate. */

@@ -20,7 +20,7 @@ const audience = 'application-1';
 
 /** The router that signs for its callers. */
 const edgeKey = await speaker('edge', 'ES256');
-/** Of an issuer of bearer tokens, and of a team of Cloudflare Access. */
+/** Signer of an issuer of bearer tokens, and of a team of Cloudflare Access. */
 const signer = await tokenSigner('team-key');
 const keysPath = '/issuer/keys';
 

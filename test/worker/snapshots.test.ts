@@ -35,7 +35,7 @@ describe('isolates of one Worker', () => {
       [accepted.status, accepted.body.result, accepted.body.persisted],
       [200, 'accepted', true],
     );
-    // Its first request reads the store; this isolate has never been asked before.
+    // The first request of the isolate reads the store; this isolate has never been asked before.
     assert.equal((await edge.pushGeneration(4, 'router-b')).status, 409);
     assert.equal(await generationOf('router-b'), 5);
     assert.equal((await edge.pushGeneration(6, 'router-b')).body.result, 'accepted');

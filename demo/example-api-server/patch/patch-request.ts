@@ -25,8 +25,7 @@ const patches: Readonly<Record<string, Patch>> = {
 };
 
 /**
- * What becomes of `current` through the patch in the request. Only an apply patch may find nothing there: it
- * creates.
+ * The object that the patch in the request makes of `current`. Only an apply patch may find nothing there: it creates.
  * @throws {ApiError} UnsupportedMediaType, BadRequest, Invalid, NotFound
  */
 export function patched(request: ResourceRequest, current: KubernetesObject | undefined): KubernetesObject {

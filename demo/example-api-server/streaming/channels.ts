@@ -5,7 +5,7 @@ import { ServerWebSocket } from './websocket.ts';
 const channels = { stdin: 0, stdout: 1, stderr: 2, error: 3, resize: 4, close: 255 } as const;
 
 export interface StreamRequest {
-  /** What is printed first. */
+  /** Text that is printed first. */
   readonly greeting: string;
   readonly hasStdin: boolean;
 }

@@ -17,7 +17,7 @@ const unchanged = { from: 0.95, to: 1.05 } as const;
 /** The router's CPU time for a request in units of that of another revision, both in one run. */
 interface TreeComparison {
   readonly workload: WorkloadName;
-  /** Of the best passes, by which it is judged. */
+  /** Ratio of the best passes, by which the revision is judged. */
   readonly best: Spread;
   readonly median: Spread;
   readonly verdict: ReturnType<typeof verdictOf>;
@@ -49,7 +49,7 @@ export function measureAgainst(
   });
 }
 
-/** Of the workloads in which both were measured. */
+/** Comparisons of the workloads in which both were measured. */
 export function compareTrees(
   results: ThroughputResults['workloads'],
   workloads: readonly WorkloadName[] = quickWorkloads,

@@ -1,7 +1,7 @@
 /**
- * Whether the router has become slower: the main workloads beside Go's proxy, compared with ratios that were recorded in
- * the same way, or with another revision in the same run. `npm run lab -- quick`; ends with 1 when it has, with 2 when
- * there is nothing to compare with.
+ * Tells if the router has become slower: the main workloads beside Go's proxy, compared with ratios that were recorded
+ * in the same way, or with another revision in the same run. `npm run lab -- quick`; ends with 1 when it has, with 2
+ * when there is nothing to compare with.
  */
 import { writeGenerated } from '../../../scripts/generate/generated-file.ts';
 import { namesFrom, runExperiment, UsageError } from '../../harness/command-line.ts';

@@ -19,7 +19,7 @@ import { type WatchResults, watchModes, watchResultsSchema } from '../watches/wa
 import { watchRows, watchSummaryRows } from '../watches/watch-table.ts';
 import { performanceChart } from './performance-chart.ts';
 
-/** Of the cores: what ran in the minute before is in the load average for minutes. */
+/** Share of the cores that the load before may take: work of the last minute stays in the load average for minutes. */
 const quietShare = 0.5;
 export const root = join(import.meta.dirname, '..', '..', '..');
 const pagePath = 'docs/explanation/performance.md';

@@ -32,7 +32,7 @@ export interface Contender {
   readonly name: ContenderName;
   /** As it stands in tables. */
   readonly title: string;
-  /** Its version; `undefined` where it is not installed. */
+  /** Version of the contender; `undefined` where it is not installed. */
   version(workbench: Workbench): Promise<string | undefined>;
   /** Writes its configuration and says how it is started. `undefined`: there is no process, load goes to the peer. */
   readonly command: ((setup: ProxySetup) => Promise<Command>) | undefined;

@@ -30,7 +30,7 @@ export interface Entrant {
   readonly version: string;
 }
 
-/** Those of `names` and `also` that are installed, and the names of those that are not. */
+/** Installed contenders of `names` and `also`, and the names of those that are not installed. */
 export async function enter(
   names: readonly ContenderName[],
   also: readonly Contender[],

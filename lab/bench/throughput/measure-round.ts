@@ -23,9 +23,9 @@ interface RoundOptions {
 }
 
 /**
- * What a fresh process is given first, for each protocol and method. Node compiles what it runs by how often it runs: measured,
- * the first 10,000 requests of a process cost up to twice what later ones do, and over HTTP/2 a GET becomes cheaper until
- * about the 50,000th. A proxy runs for weeks.
+ * Load that a fresh process is given first, for each protocol and method. Node compiles what it runs by how often it
+ * runs: measured, the first 10,000 requests of a process cost up to twice what later ones do, and over HTTP/2 a GET
+ * becomes cheaper until about the 50,000th. A proxy runs for weeks.
  */
 const firstWarmUp = { requests: 60_000, seconds: 2, repetitions: 6 } as const;
 
@@ -115,7 +115,7 @@ async function warmUpAll(
   }
 }
 
-/** What code a request goes through in a proxy depends on both. */
+/** The code that a request goes through in a proxy depends on both. */
 function pathOf({ protocol, method }: Workload): string {
   return `${method} ${protocol}`;
 }

@@ -7,7 +7,7 @@ export type FigurePick = (figures: ThroughputFigures) => number | undefined;
 
 export const cpuTime: FigurePick = ({ cpuTimePerRequest }) => cpuTimePerRequest;
 
-/** Of the best pass: others on the machine can make a pass slower, not faster. */
+/** CPU time of the best pass: others on the machine can make a pass slower, not faster. */
 export const leastCpuTime: FigurePick = ({ leastCpuTimePerRequest }) => leastCpuTimePerRequest;
 
 /** Over the rounds in which the contender was measured. */

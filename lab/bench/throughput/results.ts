@@ -7,7 +7,7 @@ const figures = object({
   requestsPerSecond: number(),
   /** Microseconds of CPU time of the proxy's processes for a request; 0 where there is no proxy. */
   cpuTimePerRequest: number(),
-  /** Of several passes, the same in the best: what is left when nobody else uses the machine. */
+  /** Microseconds of the best of several passes: the CPU time when nobody else uses the machine. */
   leastCpuTimePerRequest: optional(number()),
   /** KiB in memory at most during the workload, summed over the proxy's processes. */
   peakMemory: number(),

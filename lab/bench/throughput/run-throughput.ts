@@ -15,7 +15,7 @@ interface ThroughputOptions {
   readonly passes: number;
   /** Seconds of load before anything counts, in each pass. */
   readonly warmUp: number;
-  /** Of each pass, after its warm-up. */
+  /** Seconds of load in each pass, after its warm-up. */
   readonly seconds: number;
 }
 

@@ -41,7 +41,7 @@ export interface Workload {
    * each time. `rate`: so many a second, each when it is due, whatever becomes of those before.
    */
   readonly kind: 'saturation' | 'connections' | 'rate';
-  /** Of `rate`. Default: half of what the router does of the same request at saturation. */
+  /** Requests of `rate` a second. Default: half of what the router does of the same request at saturation. */
   readonly perSecond?: number;
 }
 

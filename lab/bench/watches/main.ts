@@ -1,5 +1,5 @@
 /**
- * What idle watches cost: memory for each, and how long an event takes to reach all. `npm run lab -- watches`,
+ * Costs of idle watches: memory for each, and how long an event takes to reach all. `npm run lab -- watches`,
  * docs/explanation/performance.md.
  */
 import { writeGenerated } from '../../../scripts/generate/generated-file.ts';
@@ -42,7 +42,7 @@ await runExperiment(
     const events = countFrom('events', values.events);
     const watches = await affordable(countFrom('watches', values.watches));
     const watchesPerConnection = countFrom('per-connection', values['per-connection']);
-    // What cannot be read is told before anything is measured: a run may replace one of the modes only.
+    // Unreadable results are told before anything is measured: a run may replace one of the modes only.
     if (values.only === undefined) await readResults('watches', watchResultsSchema);
     for (const mode of modes) {
       const perConnection = mode === 'http2' ? watchesPerConnection : 0;

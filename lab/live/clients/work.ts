@@ -12,7 +12,8 @@ export interface Work {
 export type WorkByKind = Readonly<Record<string, Work>>;
 
 /**
- * What a program printed at its end: the last line that is JSON. One that broke before has that as its only error.
+ * Figures that a program printed at its end: the last line that is JSON. A program that broke before has that as its
+ * only error.
  *
  * @param log all that it printed
  * @param said the end of it, for the error

@@ -16,7 +16,7 @@ export interface ApiServerBinary {
 /** The binaries that a live cluster is made of. */
 export interface LiveAssets {
   readonly etcd: string;
-  /** Of at least two versions, oldest first, each version once. */
+  /** Binaries of at least two versions, oldest first, each version once. */
   readonly apiServers: readonly [ApiServerBinary, ApiServerBinary, ...ApiServerBinary[]];
 }
 

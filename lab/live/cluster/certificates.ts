@@ -30,11 +30,14 @@ export interface LiveCertificates extends DemoCertificates {
   readonly clusterCaKey: string;
   /** RSA keys of service account tokens: signed with the private one, checked with the public one. */
   readonly serviceAccount: { readonly privateKey: string; readonly publicKey: string };
-  /** Of the front-proxy authority, under a name that is not among the allowed ones. */
+  /** Certificate of the front-proxy authority, under a name that is not among the allowed ones. */
   readonly otherFrontProxy: CertificatePaths;
 }
 
-/** Of the load balancer in front of the servers: installers put it into every certificate (`controlPlaneEndpoint`). */
+/**
+ * Address of the load balancer in front of the servers: installers put it into every certificate
+ * (`controlPlaneEndpoint`).
+ */
 const loadBalancer = '127.0.0.1';
 const dnsNames = ['kubernetes', 'kubernetes.default', 'kubernetes.default.svc', 'localhost'];
 

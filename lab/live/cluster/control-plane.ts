@@ -21,7 +21,7 @@ export interface ControlPlane {
   readonly directory: string;
   path(name: string): string;
   readonly certificates: LiveCertificates;
-  /** Of the sync job: the private one, and the file of public ones. */
+  /** Keys of the sync job: the private one, and the file of public ones. */
   readonly signingKey: string;
   readonly snapshotKeys: string;
   /** `a`, `b` and `c`, in the order of the binaries. */

@@ -6,7 +6,7 @@ import { endOfLog, type LoggedProcess, startLoggedProcess } from './logged-proce
 export interface ControllerManagerOptions {
   /** Path of kube-controller-manager. */
   readonly binary: string;
-  /** Of `system:kube-controller-manager`; it names the way into the cluster that is tried. */
+  /** Kubeconfig of `system:kube-controller-manager`; it names the way into the cluster that is tried. */
   readonly kubeconfig: string;
   /** For its log. */
   readonly name?: string;

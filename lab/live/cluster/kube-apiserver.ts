@@ -22,7 +22,7 @@ export interface KubeApiServerOptions {
   readonly etcdUrl: string;
   readonly certificates: LiveCertificates;
   readonly servingCertificate: CertificatePaths;
-  /** Whether its address may stand in the endpoints of `default/kubernetes`. */
+  /** True if the server's address may stand in the endpoints of `default/kubernetes`. */
   readonly hasEndpoint: boolean;
   readonly logFile: string;
   /** Shown to the server's `/readyz`. */

@@ -8,7 +8,7 @@ const ownNetworkVariable = 'MIXED_VERSION_PROXY_LIVE_OWN_NETWORK';
 /** Where the servers of the live cluster answer, and whether the sync job can find them there by itself. */
 export interface LiveNetwork {
   /**
-   * Whether servers have addresses that are not loopback. kube-apiserver writes such addresses only into the endpoints
+   * True if servers have addresses that are not loopback. kube-apiserver writes such addresses only into the endpoints
    * of `default/kubernetes` (pkg/apis/core/validation ValidateNonSpecialIP).
    */
   readonly isOwn: boolean;

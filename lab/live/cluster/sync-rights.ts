@@ -5,7 +5,7 @@ import { syncJobName } from '../../../demo/certificates.ts';
 import { postObject, type TlsCredentials } from '../../../test/support/tls-request.ts';
 
 const deploy = join(import.meta.dirname, '../../..', 'deploy');
-/** Its rights to read the cluster, and to push to routers. */
+/** Rights of the sync job to read the cluster, and to push to routers. */
 const manifests = [join(deploy, 'kubernetes', 'reader.yaml'), join(deploy, 'sync', 'rights.yaml')];
 
 interface RbacObject {

@@ -90,7 +90,7 @@ async function runRounds(way: WayIn, live: LiveAssets, binary: string) {
     const [oldest] = servers;
     const newest = servers.at(-1);
     if (oldest === undefined || newest === undefined) throw new TypeError('there are servers');
-    // Its controller applies a field of CustomResourceDefinitions that older servers do not have.
+    // The controller of migrations applies a field of CustomResourceDefinitions that older servers do not have.
     const withMigration = values['preferred-version'] === 'newest' && servesMigrations(newest.binary());
     if (!withMigration)
       console.log(

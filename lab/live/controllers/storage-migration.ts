@@ -30,7 +30,7 @@ export interface StorageMigrations {
   /** Begins the next migration once the last has succeeded. */
   advance(): Promise<void>;
   asked(): number;
-  /** What is stored at another version than the last migration's, and that migration if it has not succeeded. */
+  /** Resources stored at another version than the last migration's, and that migration if it has not succeeded. */
   unfinished(): Promise<readonly string[]>;
 }
 

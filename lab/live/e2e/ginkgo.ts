@@ -24,7 +24,7 @@ export interface GinkgoOptions {
   readonly directory: string;
   /** Processes side by side. */
   readonly processes: number;
-  /** Of one test that hangs, milliseconds. */
+  /** Milliseconds until a test that hangs is given up. */
   readonly patience: number;
 }
 
@@ -67,7 +67,7 @@ export async function runTests(names: readonly string[], options: GinkgoOptions)
   const work = async () => {
     for (let batch = queue.shift(); batch !== undefined; batch = queue.shift()) {
       const left = await runBatch(batch, `batch-${turn++}`, options, results);
-      // What a test that hung has kept from running; alone, the one that hangs hangs nobody else.
+      // Tests that a hanging test has kept from running; alone, the one that hangs hangs nobody else.
       queue.push(...left.map((name) => [name]));
     }
   };

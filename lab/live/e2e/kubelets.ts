@@ -26,7 +26,7 @@ export async function startKubelets(config: KubeConfig): Promise<Kubelets> {
   let isStopped = false;
   const busy = new Set<string>();
 
-  /** What is in the way (a conflict, an API server that goes) is tried again with the next look at all pods. */
+  /** An obstacle (a conflict, an API server that goes) ends the attempt: the next look at all pods tries again. */
   async function attend(pod: V1Pod): Promise<void> {
     const { uid = '' } = pod.metadata ?? {};
     if (isStopped || busy.has(uid)) return;

@@ -109,16 +109,16 @@ const edgeAdmins = 'live-edge-admins';
 export interface WayIntoCluster {
   readonly controlPlane: ControlPlane;
   readonly origin: string;
-  /** Of an administrator, and of kube-controller-manager. */
+  /** Kubeconfigs of an administrator, and of kube-controller-manager. */
   readonly kubeconfig: string;
   readonly controllerKubeconfig: string;
   readonly routers: readonly LiveRouter[];
 }
 
 export interface WayInOptions {
-  /** Of `--preferred-version`. Default: the newest, which the tests are of. */
+  /** Value of `--preferred-version`. Default: the newest, which the tests are of. */
   readonly preferredVersion?: string;
-  /** Of the servers. Default: by the way in. */
+  /** Binaries of the servers. Default: by the way in. */
   readonly binaries?: readonly ApiServerBinary[];
   /** More flags of a server of this version. Default: none. */
   readonly serverFlags?: (binary: ApiServerBinary) => readonly string[];

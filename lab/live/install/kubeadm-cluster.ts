@@ -124,7 +124,7 @@ export async function installedFiles(machine: Machine): Promise<ReadonlyMap<stri
 export interface KubeadmCluster {
   readonly machines: readonly Machine[];
   readonly balancer: LoadBalancer;
-  /** Of the load balancer, as clients have it. */
+  /** Origin of the load balancer, as clients have it. */
   readonly origin: string;
   readonly admin: TlsCredentials;
   readonly directory: string;

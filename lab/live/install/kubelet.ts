@@ -17,7 +17,7 @@ const { values } = parseArgs({
   options: {
     name: { type: 'string', default: '' },
     address: { type: 'string', default: '' },
-    /** Of containers. */
+    /** Folder for the logs of containers. */
     logs: { type: 'string', default: '' },
     /** `<version>=<path>` of kube-apiserver. */
     apiserver: { type: 'string', multiple: true, default: [] },

@@ -96,7 +96,7 @@ export async function startMachine(options: MachineOptions): Promise<Machine> {
       pid = Number((await readFile(`/proc/${outer}/task/${outer}/children`, 'utf8')).trim());
       return pid > 0;
     });
-    // Its own after a power cut, too: its neighbours remember it.
+    // The machine keeps its own address after a power cut, too: its neighbours remember it.
     const hardware = ['0', ...address.split('.')].map((byte) => Number(byte).toString(16).padStart(2, '0'));
     const peer = ['peer', 'name', 'eth0', 'address', `02:${hardware.join(':')}`, 'netns', String(pid)];
     ip('link', 'add', name, 'type', 'veth', ...peer);

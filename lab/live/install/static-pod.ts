@@ -30,7 +30,7 @@ const pod = v.looseObject({
           [],
         ),
         startupProbe: probe,
-        // Of the router: its port alone.
+        // Probe of the router: its port alone.
         livenessProbe: v.fallback(probe, undefined),
       }),
     ]),

@@ -75,7 +75,7 @@ const candidates: readonly ExclusiveResource[] = [
     resource: 'workloads',
     namespaced: true,
     spec: { podGroups: [{ name: 'web', policy: { basic: {} } }] },
-    // What it had at first may not be changed, and this may be added once.
+    // The pod groups of a Workload may not be changed afterwards.
   },
   {
     apiVersion: 'networking.k8s.io/v1',

@@ -25,7 +25,7 @@ export interface FieldCounts {
 export interface FieldLoop extends Loop {
   readonly counts: Readonly<FieldCounts>;
   readonly failures: Tally;
-  /** Whether the preferred version may go back to one without the field: no router can keep it then. */
+  /** Tells if the preferred version may go back to one without the field: no router can keep it then. */
   turnBack(may: boolean): void;
 }
 
@@ -37,7 +37,7 @@ export interface FieldLoopOptions {
   truth(): string | undefined;
   readonly namespace: string;
   readonly credentials: TlsCredentials;
-  /** Of the objects' names. */
+  /** Prefix of the objects' names. */
   readonly prefix: string;
   /** Default: a connection for each request. */
   readonly agent?: Agent | undefined;

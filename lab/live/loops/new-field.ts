@@ -12,7 +12,7 @@ export interface NewField {
   path(namespace: string): string;
   /** An object with it, written out so that every version has the same defaults to add: none. */
   object(name: string): object;
-  /** Whether an object, as a server sends it, has it. */
+  /** True if an object, as a server sends it, has the field. */
   isShown(text: string): boolean;
 }
 

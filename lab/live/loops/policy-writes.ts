@@ -16,7 +16,7 @@ const kind = 'MutatingAdmissionPolicy';
 const policies = 'mutatingadmissionpolicies';
 const bindings = 'mutatingadmissionpolicybindings';
 
-/** Whether the response to the creation of a ConfigMap shows that the policy was in force. */
+/** True if the response to the creation of a ConfigMap shows that the policy was in force. */
 export const isEnforced = ({ text }: TlsAnswer): boolean => text.includes(mark);
 
 /**

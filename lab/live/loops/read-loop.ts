@@ -20,7 +20,7 @@ export interface ReadCounts {
 
 export interface ReadLoop extends Loop {
   readonly counts: Readonly<ReadCounts>;
-  /** What was not `ok`: how often, by code and path, or by error. */
+  /** Reads that were not `ok`: how often, by code and path, or by error. */
   readonly failures: Tally;
   /** Resolves once everything that was being read has been, and what is asked for now is. */
   nextTurn(): Promise<void>;

@@ -8,7 +8,7 @@ const pause = 200;
 
 /** The objects that are watched and written. */
 export interface WatchedCollection {
-  /** Of the collection. */
+  /** Path of the collection. */
   readonly path: string;
   readonly object: Pick<ExclusiveResource, 'apiVersion' | 'kind' | 'spec'>;
 }
@@ -105,7 +105,7 @@ export function describeWatch({ counts: { opened, notFound, failed, gone } }: Wa
   return `watches ${opened}, 404 ${notFound}, other failures ${failed}, 410 ${gone}`;
 }
 
-/** Those of `written` that were never seen. */
+/** Names in `written` that were never seen. */
 export function lostOf({ added }: WatchFollower, written: readonly string[]): readonly string[] {
   return written.filter((name) => !added.has(name));
 }

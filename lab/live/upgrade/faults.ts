@@ -2,9 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { LiveRouter } from '../cluster/routers.ts';
 
 /**
- * What happens to two of the routers at each step. `away`: they are killed before the server ends, and started with their
- * stored snapshot some time after it is back. `restarted`: they are killed as the server starts, and started at once or while
- * it comes up. `still`: they stand still, as a suspended machine does, from before the server ends until after it is back.
+ * Faults of two of the routers at each step. `away`: they are killed before the server ends, and started with their
+ * stored snapshot some time after it is back. `restarted`: they are killed as the server starts, and started at once or
+ * while it comes up. `still`: they stand still, as a suspended machine does, from before the server ends until after it
+ * is back.
  */
 export const routerFaults = ['none', 'away', 'restarted', 'still'] as const;
 export type RouterFault = (typeof routerFaults)[number];

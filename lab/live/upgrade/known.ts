@@ -14,10 +14,12 @@ const within = 180_000;
 /** When a router knew a server that had come back in another version. Milliseconds since the epoch. */
 export interface KnownAt {
   readonly router: string;
-  /** Its status says another version than before, and which. */
+  /** Time when the router's status says another version than before; `countedAs` says which. */
   readonly version: number;
   readonly countedAs: string;
-  /** It would send a request for what the new version brings, or brings back, to a server that has it. */
+  /**
+   * Time when the router would send a request for what the new version brings, or brings back, to a server that has it.
+   */
   readonly decision: number;
 }
 

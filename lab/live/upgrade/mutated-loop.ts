@@ -6,7 +6,10 @@ import type { Way } from './ways.ts';
 /** Milliseconds. */
 const pause = 40;
 
-/** Whether the version that most servers have knows the policy; the other two: as it turns to one that does, or does not. */
+/**
+ * Knowledge of the policy in the version that most servers have; the other two: as that version turns to one that knows
+ * it, or does not.
+ */
 export type Enforcement = 'off' | 'turning on' | 'on' | 'turning off';
 
 export interface MutatedCounts {

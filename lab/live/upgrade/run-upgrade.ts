@@ -16,7 +16,7 @@ import { type ServedLoop, type ServedPaths, startServedLoop } from './served-loo
 import { enforcesPolicies, majorityOf, type Stop, type UpgradeStep } from './steps.ts';
 import { type Form, inTreeFlags, isRouted, openWays, type Way } from './ways.ts';
 
-/** Of a server that does not respond yet. Milliseconds. */
+/** Pause before a server that does not respond yet is asked again. Milliseconds. */
 const retryPause = 25;
 
 /** Resources that the servers of an upgrade serve, by their own answers, and which of them are there. */
@@ -100,7 +100,7 @@ export interface UpgradeOptions {
   readonly stop: Stop;
   readonly routerFault: RouterFault;
   readonly etcd: string;
-  /** Of the three servers at first. */
+  /** Binary of the three servers at first. */
   readonly start: ApiServerBinary;
   readonly steps: readonly UpgradeStep[];
   /** How long a server that shuts down in order is waited for before it is killed. Milliseconds. */
@@ -176,7 +176,7 @@ export async function runUpgrade(options: UpgradeOptions): Promise<UpgradeOutcom
         ];
       }),
     );
-    /** What is right from now on, by the minor versions that most servers had and will have. */
+    /** Sets the right outcomes from now on, by the minor versions that most servers had and will have. */
     const expect = (before: number, next: number) => {
       for (const { fields, mutated } of outcomes.values()) {
         fields.turnBack(next < before);

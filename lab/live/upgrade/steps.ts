@@ -41,7 +41,7 @@ export function binaryOf(text: string | undefined, binaries: readonly ApiServerB
   };
 }
 
-/** Whether such a server enforces a policy that it serves. */
+/** True if such a server enforces a policy that it serves. */
 export function enforcesPolicies({ flags = [] }: Pick<ApiServerBinary, 'flags'>): boolean {
   return !flags.includes('--feature-gates=MutatingAdmissionPolicy=false');
 }

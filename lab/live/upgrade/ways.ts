@@ -19,17 +19,17 @@ import type { UpgradeStep } from './steps.ts';
 const processGrace = 5_000;
 
 /**
- * What stands in front of the servers. `embedded`: routers that read the cluster themselves, one in front of each server
- * and a gateway, and beside them a TCP load balancer. `one-version-balancer`: the same, and HAProxy that shows clients one
- * version. `pushed`: routers that a sync job pushes to. `in-tree`: nothing but that load balancer, and servers with
- * Kubernetes' own peer proxy.
+ * Forms of what stands in front of the servers. `embedded`: routers that read the cluster themselves, one in front of
+ * each server and a gateway, and beside them a TCP load balancer. `one-version-balancer`: the same, and HAProxy that
+ * shows clients one version. `pushed`: routers that a sync job pushes to. `in-tree`: nothing but that load balancer,
+ * and servers with Kubernetes' own peer proxy.
  */
 export const forms = ['embedded', 'one-version-balancer', 'pushed', 'in-tree'] as const;
 export type Form = (typeof forms)[number];
 
 type RoutedWay = 'routers' | 'gateway' | 'pushed';
 
-/** Whether a router stands in this way: then there are to be no faults. */
+/** True if a router stands in this way: then there are to be no faults. */
 export function isRouted(name: Way['name']): name is RoutedWay {
   return name === 'routers' || name === 'gateway' || name === 'pushed';
 }

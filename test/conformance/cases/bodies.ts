@@ -183,7 +183,7 @@ export const bodies: CaseGroup = {
       citation: 'RFC 9110 section 10.1.1',
       needs: ['interimAnswers'],
       async run(world) {
-        // Else it may answer before the body is there, which is then no longer wanted.
+        // An answer before the body is there would make the body unwanted.
         world.cluster.peer3.script = async (request, answer) => {
           await request.body.outcome();
           answer.head(200, ['Content-Length', '0']);
@@ -303,7 +303,7 @@ function assertLength({ headers }: WholeAnswer, length: number): void {
   assert.ok(allHeaders(headers, 'content-length').every((named) => named === String(length)));
 }
 
-/** Its client leaves when the first byte is there. */
+/** A POST whose client leaves when the first byte is there. */
 async function post(world: World): Promise<void> {
   const exchange = await world.send({ target: targets.local, method: 'POST', streamed: true }, alice);
   exchange.write('{');

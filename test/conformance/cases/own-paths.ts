@@ -140,7 +140,7 @@ export const ownPaths: CaseGroup = {
         );
         assert.deepEqual(fields?.slice(0, 2), ['surplus', 'servers[0].serves'], answer.body);
         world.agree('422 for a schema fault', message);
-        // What is wrong with it is said in the words of the runtime's own parser.
+        // The fault is said in the words of the runtime's own parser.
         assertStatus(await push(world, await sign('{')), 422, 'Invalid');
       },
     },

@@ -153,7 +153,7 @@ async function beginUpload(world: World, piece: string) {
   return { exchange, ...(await started) };
 }
 
-/** What the next request at `peer` is, and the response, which the case writes. */
+/** The next request at `peer`, and the response, which the case writes. */
 function serverStream(peer: Peer): Promise<{ readonly request: PeerRequest; readonly answer: PeerAnswer }> {
   return new Promise((resolve) => {
     peer.script = (request, answer) => resolve({ request, answer });

@@ -39,7 +39,7 @@ function xor(payload: Buffer, key: Buffer): Buffer {
 
 const jane = user('jane', { groups: ['a, b', 'c'] });
 const execOn = (target: string): string => `${target}/web/exec?command=sh&stdin=true`;
-/** What the stream of `kubectl exec` is called over WebSocket (KEP-4006). */
+/** Name of the stream of `kubectl exec` over WebSocket (KEP-4006). */
 const subprotocol = 'v5.channel.k8s.io';
 
 export const upgrades: CaseGroup = {

@@ -12,7 +12,7 @@ import type { FetchHostSettings } from './fetch-host-settings.ts';
 interface FetchHostRuntime {
   /** The module that is the runtime's binary. */
   readonly binary: string;
-  /** Its arguments, before the script and its own. @param directory all that it may read and write */
+  /** Arguments of the binary, before the script and its own. @param directory all that it may read and write */
   readonly args: (directory: string) => readonly string[];
   readonly env: Readonly<Record<string, string>>;
 }

@@ -1,4 +1,4 @@
-/** What the host on Deno or Bun is started with, as JSON in a file. */
+/** Settings of the host on Deno or Bun, as JSON in a file. */
 export interface FetchHostSettings {
   /** Under the names in docs/guides/edge.md. */
   readonly environment: Readonly<Record<string, string>>;

@@ -35,7 +35,7 @@ interface DenoRuntime {
   createHttpClient(options: { readonly caCerts: readonly string[] }): object;
 }
 
-/** What `fetch` takes beside the standard. */
+/** Options that `fetch` takes beside the standard. */
 interface HostRequestInit extends RequestInit {
   /** Bun. */
   readonly decompress?: boolean;

@@ -74,7 +74,7 @@ async function startInProcess(cluster: Cluster): Promise<RunningRuntime> {
   const snapshotKeys = await parseSnapshotKeys(snapshotKeysText);
   const assertionKeys = await parseAssertionKeys(assertionKeysText);
   if (!snapshotKeys.ok || !assertionKeys.ok) throw new Error('the keys of the cases cannot be pinned');
-  /** Whose connection a request came on: what a server in front would have found out. */
+  /** Facts of the connection that a request came on: a server in front would have found them out. */
   const connections = new WeakMap<Request, ConnectionInfo>();
   const app = createApp({
     local: {

@@ -1,9 +1,9 @@
 import type { Reservation } from '../runtime.ts';
 
-/** What a runtime cannot do. */
+/** Reservation for a case that a runtime cannot do. */
 export const notPossible = (because: string): Reservation => ({ kind: 'not possible', because });
 
-/** What there is nothing of on a runtime. */
+/** Reservation for a case that does not concern a runtime. */
 export const doesNotApply = (because: string): Reservation => ({ kind: 'does not apply', because });
 
 /** Reasons that several runtimes share. */

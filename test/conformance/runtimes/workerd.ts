@@ -33,7 +33,7 @@ export const workerd: ConformanceRuntime = {
           tls: { ...edgeTls('front-proxy'), clientAuthorities: clusterAuthority.certificate },
           environment: edgeEnvironment(cluster, 'front-proxy'),
         }),
-      // Whose it is does not matter: without one nobody may connect.
+      // The certificate's owner does not matter: without one nobody may connect.
       (certificate = 'alice') => clientTls(certificate),
     ),
 };

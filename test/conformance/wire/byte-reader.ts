@@ -23,7 +23,7 @@ export class ByteReader {
     this.#wake();
   }
 
-  /** What has come so far. */
+  /** Text that has come so far. */
   get text(): string {
     return this.#text;
   }

@@ -13,7 +13,7 @@ export interface ClientRequest {
   readonly body?: string;
   /** The case writes the body piece by piece (`Exchange.write`), without a length. */
   readonly streamed?: boolean;
-  /** Whose client certificate the connection carries. Default: what the runtime's clients need, if anything. */
+  /** Client certificate that the connection carries. Default: what the runtime's clients need, if anything. */
   readonly certificate?: ClientCertificate;
 }
 

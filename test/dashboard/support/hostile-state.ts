@@ -7,7 +7,7 @@ import type { ServerStatus } from '../../../src/servers/server-book.ts';
 import type { SnapshotServer } from '../../../src/snapshot/format/schema.ts';
 import { listedServer, statusView } from '../../support/status-view.ts';
 
-/** What an attacker would write into a field: it leaves text, attributes, comments and scripts alike. */
+/** Text that an attacker would write into a field: it leaves text, attributes, comments and scripts alike. */
 export function hostileText(field: string): string {
   return `${field}'"--></script></style></title><img src=x onerror="attacked=1"><script>attacked=1</script>&lt;\``;
 }
@@ -15,7 +15,7 @@ export function hostileText(field: string): string {
 const now = Date.UTC(2026, 0, 1, 12);
 const noRefusal: Pick<Explanation, 'decision' | 'reason'> = { decision: 'peer', reason: 'ServedByPeer' };
 
-/** What a page is made of, with hostile text in every field that comes from elsewhere. */
+/** Sources of a page, with hostile text in every field that comes from elsewhere. */
 export function hostileSources(): StatusPageSources & { readonly fields: readonly string[] } {
   const fields = new Set<string>();
   const hostile = (field: string): string => {

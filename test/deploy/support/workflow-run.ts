@@ -51,7 +51,7 @@ interface RegistryCall {
   readonly args: readonly string[];
   /** On standard input. */
   readonly given: string;
-  /** Of a release. */
+  /** Notes of a release. */
   readonly notes: string;
 }
 
@@ -88,7 +88,7 @@ export class WorkflowRun {
     symlinkSync(process.execPath, join(folder, 'bin/node'));
   }
 
-  /** Those that run commands. */
+  /** Names of the jobs that run commands. */
   get jobs(): readonly string[] {
     const jobs = Object.entries(this.#jobs);
     return jobs.filter(([, { steps }]) => steps.some(({ run }) => run !== undefined)).map(([name]) => name);

@@ -20,12 +20,12 @@ async function flagsByCommand(): Promise<ReadonlyMap<string, ReadonlySet<string>
 const known = await flagsByCommand();
 const allFlags = [...new Set([...known.values()].flatMap((flags) => [...flags]))];
 
-/** Whether a command has it. @param isBeginning `--requestheader-*` stands for several flags */
+/** True if a command has the flag. @param isBeginning `--requestheader-*` stands for several flags */
 export function isOurFlag(flag: string, isBeginning: boolean): boolean {
   return allFlags.some((ours) => (isBeginning ? ours.startsWith(flag) : ours === flag));
 }
 
-/** What is wrong with the calls of mixed-version-proxy in one line for a shell; empty when nothing is. */
+/** Faults in the calls of mixed-version-proxy in one line for a shell; empty when there are none. */
 export function faultsOfCalls(command: string): readonly string[] {
   return command.split(/[|;]|&&|[<$]\(/).flatMap((call) => {
     // Behind variables that are set for it, and behind what only starts it.

@@ -9,7 +9,7 @@ export interface ShownCommand {
   readonly output: readonly string[];
 }
 
-/** Whether a block holds commands, rather than a file or a diagram. A block without a language may hold them. */
+/** True if a block holds commands, rather than a file or a diagram. A block without a language may hold them. */
 export function isCommandBlock({ language, lines }: FencedBlock): boolean {
   if (['sh', 'bash', 'shell', 'console'].includes(language)) return true;
   return (

@@ -1,6 +1,6 @@
 /**
- * What becomes of a block of commands, told by the word behind its language (```` ```sh run ````), which a rendered
- * page does not show.
+ * Treatments of a block of commands, told by the word behind its language (```` ```sh run ````), which a rendered page
+ * does not show.
  */
 const runDeclarations = {
   run: 'Run as it stands, in a directory that has what a checkout has (bin, deploy, examples, scripts, test) and can be written to.',

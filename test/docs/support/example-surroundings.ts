@@ -1,6 +1,6 @@
 /**
- * What the examples of docstrings stand in, by the names that they use: a control plane of the demo and what a program
- * around the library has. Everything is real: example API servers, routers, certificates, keys.
+ * Surroundings of the examples of docstrings, by the names that they use: a control plane of the demo and what a
+ * program around the library has. Everything is real: example API servers, routers, certificates, keys.
  */
 
 import { mkdtempSync } from 'node:fs';
@@ -34,7 +34,7 @@ import { type ServerDescription, syncOnce } from '../../../src/sync/node/index.t
 export interface Surroundings {
   /** The oldest API server. */
   readonly apiServer: ServerDescription & { readonly url: string };
-  /** Of a router in front of it: what stands in the snapshot, and where its requests go. */
+  /** Parts of a router in front of it: its ID in the snapshot, and the destination of its requests. */
   readonly serverId: string;
   readonly local: Destination;
   readonly transport: NodeTransport;
@@ -82,7 +82,7 @@ export const surroundingNames: readonly (keyof Surroundings)[] = [
 
 let current: Surroundings | undefined;
 
-/** What an example takes its names from. */
+/** Surroundings that an example takes its names from. */
 export function surroundings(): Surroundings {
   if (current === undefined) throw new Error('startSurroundings comes first');
   return { ...current, folder: mkdtempSync(join(current.folder, 'example-')) };

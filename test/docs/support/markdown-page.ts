@@ -15,11 +15,11 @@ export interface PageLink {
   readonly target: string;
 }
 
-/** What the tests look at in a page written in GitHub's Markdown. */
+/** Parts of a page written in GitHub's Markdown that the tests look at. */
 export interface MarkdownPage {
   readonly blocks: readonly FencedBlock[];
   readonly links: readonly PageLink[];
-  /** What can stand behind `#` in a link to the page. */
+  /** Anchors that can stand behind `#` in a link to the page. */
   readonly anchors: ReadonlySet<string>;
   /** Everything outside fenced blocks. */
   readonly prose: readonly { readonly line: number; readonly text: string }[];

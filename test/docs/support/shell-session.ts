@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import type { ShownCommand } from './command-lines.ts';
 
-/** What one command of a session wrote, to both of its outputs, in order. */
+/** Result of one command of a session: its exit code, and the text of both of its outputs in order. */
 export interface CommandResult extends ShownCommand {
   readonly exitCode: number;
   readonly written: string;

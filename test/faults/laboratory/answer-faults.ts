@@ -232,7 +232,7 @@ function begin(asked: Asked): void {
   asked.send(part);
 }
 
-/** What is in flight when a connection is reset need not arrive. */
+/** Bytes in flight when a connection is reset need not arrive. */
 async function untilClientHas(laboratory: Laboratory, { seen }: Asked): Promise<void> {
   const { requestId, answer } = seen;
   await eventually(() =>

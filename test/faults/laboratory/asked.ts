@@ -18,7 +18,7 @@ export interface Asked {
   hangUp(): void;
   /** Resets the connection under it. */
   cut(): void;
-  /** Whether the connection under it has been reset: nobody gets what is said on it. */
+  /** True if the connection under the request has been reset: nobody gets what is said on it. */
   readonly isCut: boolean;
   /** Puts bytes on the connection that no HTTP library would. @param bytes a byte string, or bytes */
   raw(bytes: string | Buffer): void;
@@ -26,7 +26,7 @@ export interface Asked {
   readonly streamId: number;
 }
 
-/** What a server does with a request, once its body is in. */
+/** Behaviour of a server for a request, once its body is in. */
 export type Script = (asked: Asked) => void | Promise<void>;
 
 /** As an API server answers: a list, or a watch that goes on. */

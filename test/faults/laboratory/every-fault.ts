@@ -103,13 +103,13 @@ async function accepting({ context }: Laboratory, accept: (socket: Socket) => vo
 
 type Method = 'GET' | 'POST' | 'watch';
 
-/** What a client gets in the end. */
+/** Answer that a client gets in the end. */
 interface Outcome {
   readonly status: number | undefined;
   readonly end: AnswerEnd;
   /** Which server's answer it is; the router's own for none. */
   readonly from: 'faulty' | 'healthy' | 'router';
-  /** What the router's answer says of the request. */
+  /** Pattern of the router's message about the request. */
   readonly message?: RegExp;
 }
 
@@ -128,7 +128,7 @@ interface Meeting {
   readonly hasAlternative: boolean;
 }
 
-/** What has to come of a request that meets a fault. Pure. */
+/** Outcome that a request must have when it meets a fault. Pure. */
 function expectedOutcome({ damage, method, hasAlternative }: Meeting): Outcome {
   const isRead = method !== 'POST';
   switch (damage) {
@@ -168,7 +168,7 @@ interface Row {
   readonly resource: string;
   readonly method: Method;
   readonly protocol: Protocol;
-  /** Whether a healthy server serves the resource, too. */
+  /** True if a healthy server serves the resource, too. */
   readonly hasAlternative: boolean;
 }
 
@@ -281,7 +281,7 @@ async function meetOne(laboratory: Laboratory, fault: Fault, row: Row): Promise<
   if (end === 'open') pending.giveUp();
 }
 
-/** Whose answer the client has got, or waits for. */
+/** Sender of the answer that the client has got, or waits for. */
 function sourceOf(laboratory: Laboratory, answer: ClientAnswer): string {
   const arrived = laboratory.arrived(answer);
   if (answer.status === undefined) return arrived.at(-1)?.server ?? 'router';

@@ -4,11 +4,11 @@ import type { Script } from './asked.ts';
 import type { Laboratory } from './laboratory.ts';
 import type { WireOptions } from './wire.ts';
 
-/** What a fault leaves of a request, which is what its client's answer depends on. */
+/** State in which a fault leaves a request: its client's answer depends on that. */
 export type Damage =
   /** Nothing arrived: even a write may be tried at another server. */
   | 'not-arrived'
-  /** It may have arrived, and no answer began: a read may be tried at another server. */
+  /** The request may have arrived, and no answer began: a read may be tried at another server. */
   | 'unanswered'
   /** As `unanswered`: what came is no answer that could be passed on. */
   | 'invalid'
@@ -38,7 +38,7 @@ export interface Fault {
   readonly protocols?: readonly Protocol[];
   /** Where the server may stand. Default everywhere. */
   readonly places?: readonly Place[];
-  /** What the server does with a request. Default: answers well. */
+  /** Behaviour of the server for a request. Default: answers well. */
   readonly script?: (laboratory: Laboratory) => Script;
   readonly tls?: Omit<WireOptions, 'protocols'>;
   /** In place of a scripted server. @returns its port */

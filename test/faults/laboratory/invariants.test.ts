@@ -65,7 +65,7 @@ function watch(
   return record({ seen: [{ answer }], got: { isWatch: true, content, end }, endsWatches });
 }
 
-/** What would be a fault of the router, by the invariant that has to notice it, and it alone. */
+/** Records that would each be a fault of the router, by the only invariant that has to notice it. */
 const violations: Readonly<Record<string, Readonly<Record<string, LaboratoryRecord>>>> = {
   'no false 404 for what a live server serves': {
     'a 404 of the router': record({ seen: [], got: { status: 404, content: 'not found' } }),

@@ -1,7 +1,7 @@
 import type { Client } from '../../support/security/certificates.ts';
 import { type ClientAnswer, type LaboratoryRecord, resourceOf, type SeenRequest } from './record.ts';
 
-/** What must hold whatever servers do. Each gives its violations in words; none is a good experiment. */
+/** A rule that must hold whatever servers do. Each gives its violations in words; none is a good experiment. */
 export type Invariant = (record: LaboratoryRecord) => string[];
 
 const reads: ReadonlySet<string> = new Set(['GET', 'HEAD']);
@@ -31,7 +31,7 @@ const neverTwoHops: Invariant = ({ seen }) =>
     return hops <= 1 ? [] : [`${requestId}: ${hops} hops to ${server} (${via.join(', ')})`];
   });
 
-/** Who arrives when a client calls. */
+/** User who arrives when a client calls. */
 interface Identity {
   readonly users: readonly string[];
   readonly groups: readonly string[];
@@ -53,7 +53,7 @@ const identities: Readonly<Partial<Record<Client, Identity>>> = {
   },
 };
 
-/** Whoever calls arrives as himself: on the first try, on the second, and on whatever connection. */
+/** A caller arrives as himself: on the first try, on the second, and on whatever connection. */
 const neverAnotherIdentity: Invariant = (record) =>
   record.seen.flatMap((seen) => {
     const answer = record.answers.find(({ requestId }) => requestId === seen.requestId);
@@ -75,7 +75,7 @@ const neverAWriteTwice: Invariant = (record) =>
     ];
   });
 
-/** What a server does answer is passed on, and a read that another server can answer is tried there. */
+/** An answer of a server is passed on, and a read that another server can answer is tried there. */
 const unavailableOnlyWithoutAnAnswer: Invariant = (record) =>
   record.answers.flatMap((answer) => {
     if (answer.status !== 503) return [];
@@ -101,7 +101,8 @@ const watchesSeeEveryEventOrACleanEnd: Invariant = (record) =>
       return [`${answer.requestId}: a clean end in the middle of an event`];
     }
     if (record.endsWatches) return [];
-    // What the server had sent may be lost with its connection: the client asks for it again, from its last event.
+    // Events that the server had sent may be lost with its connection: the client asks for them again, from its last
+    // event.
     if (sent.end === 'broken') return [];
     if (sent.end === 'whole' && sent.content === answer.content) return [];
     return [`${answer.requestId}: a clean end of a watch that the server has not ended`];

@@ -36,7 +36,7 @@ export interface RouterOptions {
   readonly flags?: FlagChanges;
   /** For what no flag sets so low. */
   readonly configure?: (config: ServeConfig) => ServeConfig | Promise<ServeConfig>;
-  /** What the files of credentials are read again by, asked for after `configure`. Default: they are not. */
+  /** Source that the files of credentials are read again by, asked for after `configure`. Default: they are not. */
   readonly source?: () => ConfigurationSource | undefined;
 }
 
@@ -129,7 +129,7 @@ export class Laboratory {
     return answer;
   }
 
-  /** What arrived of a request, wherever. */
+  /** Requests that arrived for the answer, wherever. */
   arrived({ requestId }: ClientAnswer): SeenRequest[] {
     return this.seen.filter((seen) => seen.requestId === requestId);
   }
@@ -180,7 +180,7 @@ export function inLaboratories(
 ): void {
   test(name, { concurrency: true }, async (context) => {
     const nothingIsLeft = watchResources();
-    // Of two candidates with as much to do the first one is asked first.
+    // The first one of two candidates with as much to do is asked first.
     context.mock.method(Math, 'random', () => 0);
     await Promise.all(
       Object.entries(bodies).map(([what, body]) =>

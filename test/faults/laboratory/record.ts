@@ -3,16 +3,16 @@ import type { Client } from '../../support/security/certificates.ts';
 
 /** How far an answer came. */
 export type AnswerEnd =
-  /** It goes on, or never began. */
+  /** The answer goes on, or never began. */
   | 'open'
-  /** It ended as its framing announced: last chunk, whole length, END_STREAM. */
+  /** The answer ended as its framing announced: last chunk, whole length, END_STREAM. */
   | 'whole'
-  /** It ended in another way. */
+  /** The answer ended in another way. */
   | 'broken';
 
-/** What a scripted server has answered to a request. */
+/** Answer of a scripted server to a request. */
 export interface ServerAnswer {
-  /** Of a head that any HTTP client understands; `undefined` while, or where, there is none. */
+  /** Status of a head that any HTTP client understands; `undefined` while, or where, there is none. */
   status: number | undefined;
   /** Content in order, as a byte string. */
   content: string;
@@ -24,9 +24,9 @@ export interface ServerAnswer {
 /** A request as it arrived at a scripted server, or at the API server behind another router. */
 export interface SeenRequest {
   readonly server: string;
-  /** What the client put into `x-laboratory-request`. */
+  /** Value that the client put into `x-laboratory-request`. */
   readonly requestId: string;
-  /** Of the connection that it came on. */
+  /** Protocol of the connection that the request came on. */
   readonly protocol: Protocol;
   readonly method: string;
   readonly target: string;
@@ -47,7 +47,7 @@ export interface SeenRequest {
   isOver: boolean;
 }
 
-/** What a client sent and what it got. */
+/** Request of a client, and the answer to it. */
 export interface ClientAnswer {
   readonly requestId: string;
   readonly protocol: Protocol;
@@ -68,7 +68,7 @@ export interface KnownServer {
   readonly name: string;
   /** `group/version/resource`, as they stand behind `/apis/`. */
   readonly serves: readonly string[];
-  /** Whether every request to it is answered as it should be. */
+  /** True if every request to the server is answered as it should be. */
   readonly isHealthy: boolean;
 }
 

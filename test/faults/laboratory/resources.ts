@@ -1,6 +1,6 @@
 import { eventually } from '../../support/eventually.ts';
 
-/** What keeps a process alive, by kind: sockets, servers, timers. */
+/** Resources that keep a process alive, by kind: sockets, servers, timers. */
 function activeResources(): Map<string, number> {
   const counts = new Map<string, number>();
   for (const kind of process.getActiveResourcesInfo()) counts.set(kind, (counts.get(kind) ?? 0) + 1);

@@ -207,7 +207,7 @@ export class ScriptedServer {
 
   #take(asked: Asked, body: NodeJS.ReadableStream): void {
     const { seen } = asked;
-    // What the router asks on its own account: documents that these servers do not have.
+    // Requests on the router's own account: for documents that these servers do not have.
     const isOther = seen.requestId === '';
     if (isOther) this.others.push(seen);
     else this.#seen.push(seen);

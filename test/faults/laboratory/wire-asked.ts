@@ -1,7 +1,7 @@
 import type { SeenRequest } from './record.ts';
 import type { Wire } from './wire.ts';
 
-/** What can be done to the connection of a request, whichever protocol it speaks. */
+/** Acts on the connection of a request, whichever protocol it speaks. */
 export class WireAsked {
   readonly seen: SeenRequest;
   readonly #wire: Wire;
@@ -26,7 +26,7 @@ export class WireAsked {
     this.#wire.tcp.resetAndDestroy();
   }
 
-  /** Whether its connection has been cut. */
+  /** True if the connection has been cut. */
   get isCut(): boolean {
     return this.#wire.tcp.destroyed;
   }

@@ -12,7 +12,7 @@ export interface Wire {
 }
 
 export interface WireOptions {
-  /** What the server offers; kube-apiserver offers both. */
+  /** Protocols that the server offers; kube-apiserver offers both. */
   readonly protocols: readonly Protocol[];
   readonly pair?: CertificatePair;
   /** PEM; whose client certificates are accepted. Default: those of front proxies. */
@@ -35,7 +35,7 @@ export function wireServer(options: WireOptions, onSecure: (wire: Wire) => void)
     });
     for (const socket of [tcp, tls]) socket.on('error', () => socket.destroy());
     tls.once('secure', () => {
-      // What tls.Server would do.
+      // The same as tls.Server would do.
       if (options.refusesOtherClients === true && !tls.authorized) tls.destroy();
       else onSecure({ tcp, tls });
     });

@@ -29,7 +29,7 @@ const assertion = await createAssertionSigner({
   clock: () => signedAt,
 }).sign(janesRequest);
 
-/** What the signature is of (RFC 7515 section 5.2). The signature itself has more than one spelling. */
+/** The part that is signed (RFC 7515 section 5.2). The signature itself has more than one spelling. */
 const signedPart = (jws: string): string => jws.split('.').slice(0, 2).join('.');
 
 interface Input {

@@ -13,7 +13,7 @@ const recorded = readFileSync(
   'utf8',
 );
 const document = JSON.parse(recorded) as { readonly items: readonly object[] };
-/** Of the recorded document as much as can be changed thousands of times. */
+/** Part of the recorded document, small enough to be changed thousands of times. */
 const excerpt = JSON.stringify({ ...document, items: document.items.slice(0, 3) });
 const healthy = [...parseAggregated(document)];
 

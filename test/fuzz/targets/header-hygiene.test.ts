@@ -19,7 +19,7 @@ const names = [
   ...['Keep-Alive', 'Proxy-Authenticate', 'Proxy-Authorization', 'Proxy-Connection', 'Trailer', 'Expect'],
   'HTTP2-Settings',
 ];
-/** Of one connection alone (RFC 9110 section 7.6.1, RFC 9113 section 8.2.2). */
+/** Headers of one connection alone (RFC 9110 section 7.6.1, RFC 9113 section 8.2.2). */
 const ofOneConnection =
   /^(?:connection|keep-alive|proxy-(?:connection|authenticate|authorization)|te|trailer|transfer-encoding|upgrade|expect|http2-settings|:.*)$/i;
 const configured = { ...defaultIdentityHeaderNames, username: ['X-Proxy-User'] };

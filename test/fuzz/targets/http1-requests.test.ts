@@ -28,7 +28,7 @@ const recorded = JSON.parse(
   readFileSync(new URL('../../fixtures/kubectl-requests.json', import.meta.url), 'utf8'),
 ) as readonly { readonly requests: readonly RecordedRequest[] }[];
 
-/** What kubectl has sent, with bodies that look like requests. */
+/** Requests that kubectl has sent, with bodies that look like requests. */
 const seeds = recorded
   .flatMap(({ requests }) => requests)
   .map(({ method, url, headers }) => {
@@ -240,7 +240,7 @@ function mayBe(arrived: ReceivedRequest, sent: StrictRequest): boolean {
   return !arrived.complete || (sent.complete && arrived.body === sent.body);
 }
 
-/** Whoever the bytes say that they are, the connection is Alice's. */
+/** The connection is Alice's, whoever the bytes name. */
 function assertIsAlice({ headers, clientCertificate }: ReceivedRequest): void {
   assert.deepEqual(allHeaders(headers, 'x-remote-user'), ['alice']);
   assert.deepEqual(allHeaders(headers, 'x-remote-group'), ['dev', 'system:authenticated']);

@@ -80,7 +80,7 @@ fuzz<Input>({
     // Characters that some parsers take for a slash, or for an end.
     assert.doesNotMatch(info.path, /[\\\p{Cc}]/u);
     for (const segment of info.path.split('/')) assert.ok(segment !== '.' && segment !== '..', info.path);
-    // What the query says never changes which resource it is.
+    // The query never changes which resource it is.
     const other = parse({ method: input.method, target: path });
     assert.ok(other, 'the path alone is acceptable, too');
     for (const key of [

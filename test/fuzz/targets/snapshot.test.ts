@@ -33,7 +33,7 @@ const snapshot = snapshotOf(
 const json = JSON.stringify(snapshot);
 const sealed = await sealSnapshot(snapshot, signingKeyOf(privateJwk));
 
-/** What the signature is of (RFC 7515 section 5.2). The signature itself has more than one spelling. */
+/** The part that is signed (RFC 7515 section 5.2). The signature itself has more than one spelling. */
 const signedPart = (jws: string): string => jws.split('.').slice(0, 2).join('.');
 
 const jsonPieces = [
@@ -86,7 +86,7 @@ fuzz<string>({
       assert.ok(parsed.issues.length > 0, 'a refusal says why');
       return;
     }
-    // What is accepted can be used, and is what was sent.
+    // An accepted snapshot can be used, and is what was sent.
     assert.deepEqual(parsed.snapshot, JSON.parse(text));
     const table = buildRoutingTable(parsed.snapshot);
     for (const target of targets) {

@@ -52,7 +52,7 @@ export async function finalLook(clients: Clients, informers: readonly Informer[]
     invariants.lookedAtEnd = true;
     const held = memoryForOthers.bytes;
     const requests = world.routers.reduce((sum, { front }) => sum + front.requests, 0);
-    // What a process that was killed held was its own.
+    // A process that was killed took the bytes that it held with it.
     const isWhole = world.routers.every(({ starts }) => starts === 1);
     if (isWhole && requests === informers.length && held !== invariants.heldAtBeginning)
       invariants.violated('budget', `${held - invariants.heldAtBeginning} bytes stay held`);

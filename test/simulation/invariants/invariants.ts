@@ -8,7 +8,7 @@ import type { World } from '../model/world.ts';
 import type { Machine } from '../virtual/virtual-time.ts';
 
 export interface Violation {
-  /** What is promised and was not kept: one word. */
+  /** The promise that was not kept: one word. */
   readonly kind: string;
   readonly at: number;
   readonly text: string;
@@ -22,7 +22,7 @@ export interface ClientRequest {
   readonly method: string;
   readonly target: string;
   readonly sentAt: number;
-  /** What the client goes by was read with a warning: it may lack fields, and the client was told. */
+  /** True if the client goes by something that was read with a warning: it may lack fields, and the client was told. */
   readonly isForewarned: boolean;
 }
 
@@ -56,7 +56,7 @@ const longestRound = 16_000;
 
 export const requestHeader = 'x-request';
 
-/** What must hold, looked at with each event of the model. */
+/** Rules that must hold, looked at with each event of the model. */
 export class Invariants {
   readonly violations: Violation[] = [];
   /** How near the run came to breaking each promise: milliseconds left. */
@@ -75,7 +75,7 @@ export class Invariants {
     number,
     { readonly at: number; readonly router: string; readonly isCutOff: boolean; readonly machine: Machine }
   >();
-  /** What a write did, until its response tells whether a warning came with it. */
+  /** Effects of a write, until its response tells whether a warning came with it. */
   readonly #pending = new Map<
     number,
     { lost: string | undefined; write: VersionedWrite | undefined; evaded: boolean }

@@ -17,7 +17,7 @@ function servedSince({ servers, network, run }: World, key: string, router: stri
   return since.length === 0 ? undefined : Math.min(...since);
 }
 
-/** Whether a 404 for it is wrong: somebody serves it, and the router had the time and the means to know. */
+/** True if a 404 for the key is wrong: somebody serves it, and the router had the time and the means to know. */
 export function mustBeKnown(world: World, key: string, router: RouterNode): boolean {
   const since = servedSince(world, key, router.node);
   if (since === undefined) return false;
@@ -30,7 +30,7 @@ export function mustBeKnown(world: World, key: string, router: RouterNode): bool
   return Math.min(world.run.now, disturbed) - Math.max(since, router.startedAt) >= knownWithin;
 }
 
-/** Whether only a server that is away served it a moment ago. */
+/** True if a server that is away now served the key a moment ago. */
 function isOfOneAway({ servers, run }: World, key: string): boolean {
   return servers.some(
     (server) =>

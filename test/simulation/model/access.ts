@@ -37,13 +37,13 @@ async function makeFiles() {
 export const files = await makeFiles();
 export type Files = typeof files;
 
-/** Who may do what, by which credentials: as they stand at this moment of a run. */
+/** Rights by credentials: as they stand at this moment of a run. */
 export class Access {
   /** The readers' tokens that API servers accept now. */
   readonly tokens = new Set(['reader-token-1']);
   issued = 1;
 
-  /** Whether a bundle has the authority. */
+  /** True if a bundle has the authority. */
   isIn(bundle: string, authority: string): boolean {
     return bundle.includes((files.authorities[authority] ?? 'none').trim());
   }
@@ -61,7 +61,7 @@ export class Access {
     return { clientCertificate: { commonName, organizations, authority: 'client-ca' } };
   }
 
-  /** Whom an API server takes the request for; `undefined`: 401. */
+  /** User that an API server takes the request for; `undefined`: 401. */
   userOf({ headers, isFrontProxy }: ArrivedRequest): string | undefined {
     const value = (name: string): string | undefined => {
       const at = headers.findIndex((text, index) => index % 2 === 0 && text === name);

@@ -63,7 +63,7 @@ export function startActors(clients: Clients): readonly Informer[] {
     });
   });
 
-  // What a policy of newer versions forbids.
+  // Objects that a policy of newer versions forbids.
   clients.repeat('creator', pace(clients, 300, 2_500), async () => {
     written++;
     const body = { metadata: { name: `x${written}` }, spec: '0', forbidden: true };

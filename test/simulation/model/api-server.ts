@@ -47,7 +47,7 @@ export class ApiServer implements Listener {
   state: ServerState = 'down';
   flavour: Flavour = { binary: 0 };
   behaviour: Behaviour = behaviourOf({ binary: 35 }, false);
-  /** Of the process before this one. */
+  /** Behaviour of the process before this one. */
   before: Behaviour = this.behaviour;
   machine: Machine | undefined;
   isSilent = false;
@@ -110,7 +110,7 @@ export class ApiServer implements Listener {
       run.after(ready * run.draws.next(`${node}/establish`), () => this.establish(), machine);
   }
 
-  /** Of a CustomResourceDefinition that was created. */
+  /** Establishes a CustomResourceDefinition that was created. */
   establish(): void {
     if (!this.world.hasDefinition) return;
     if (!this.servesWidgets) this.#establishedAt = this.world.run.now;

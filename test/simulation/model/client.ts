@@ -20,7 +20,7 @@ function reasonIn(text: string): string {
   return (/"message":"([^"]{0,60})/.exec(text)?.[1] ?? 'no Status').trim();
 }
 
-/** Who asks through routers: one computer with all clients. */
+/** Clients that ask through routers: one computer with all of them. */
 export class Clients {
   readonly world: World;
   readonly machine: Machine;

@@ -7,7 +7,7 @@ export class Disk {
   text: string | undefined;
   /** Until then a write takes so many milliseconds at most, and may fail. */
   slow = { until: 0, most: 0, fails: false };
-  /** What was there at earlier moments: to be restored, as from an image of the machine. */
+  /** Texts of earlier moments: to be restored, as from an image of the machine. */
   readonly #before: { readonly at: number; readonly text: string }[] = [];
   #writing: string | undefined;
   readonly #world: World;

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** What a kube-apiserver was started as. Two processes of one binary can behave as two versions. */
+/** Version and flags that a kube-apiserver was started with. Two processes of one binary can behave as two versions. */
 export interface Flavour {
   /** Minor version of the binary: 35 is 1.35. */
   readonly binary: number;
@@ -42,7 +42,7 @@ const plain = (group: string, version: string, resource: string, kind: string, n
   namespaced,
 });
 
-/** What Kubernetes' servers serve here, of each sort one or two. */
+/** Resources that Kubernetes' servers serve here, of each sort one or two. */
 export const builtIn: readonly ResourceKind[] = [
   plain('', 'v1', 'pods', 'Pod'),
   plain('', 'v1', 'namespaces', 'Namespace', false),
@@ -93,7 +93,7 @@ export function answer(status: number, value: unknown, type = json, headers: rea
   return { status, headers: ['content-type', type, ...headers], body };
 }
 
-/** What one flavour of server serves, with all that it says of it. */
+/** Resources that one flavour of server serves, with all that it says of them. */
 export interface Behaviour {
   readonly level: number;
   readonly kinds: ReadonlyMap<string, ResourceKind>;

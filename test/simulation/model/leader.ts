@@ -31,7 +31,7 @@ export function startLeader(clients: Clients): void {
 
   async function loop(): Promise<void> {
     const isRenewed = await renew();
-    // Who is cut off, stands still or restarts is no promise of a router: another one is asked, in the end.
+    // A router makes no promise while nodes are cut off, stand still or restart: another one is asked, in the end.
     const nodes = ['*', 'sync', ...world.routers.map(({ node }) => node)];
     // A server that changes twice before the first change counts holds back all writes for ten seconds.
     isDisturbed ||= world.servers.some(({ processes }) => processes > 2);

@@ -43,7 +43,7 @@ export interface ArrivedRequest {
   readonly body: string | undefined;
   /** With the front-proxy certificate. */
   readonly isFrontProxy: boolean;
-  /** Whose it is, for the log. */
+  /** Sender of the request, for the log. */
   readonly by: string;
 }
 
@@ -195,7 +195,7 @@ export class Connection {
   send(request: ArrivedRequest, listener: ReplyListener): { abort(): void } {
     const call = new Call(this, listener);
     if (!this.isOpen) {
-      // Whoever writes to it hears of its end only now.
+      // A sender that writes to the connection hears of its end only now.
       call.gone();
       this.toClient(() => call.broken());
       return {
@@ -207,7 +207,7 @@ export class Connection {
     this.#calls.add(call);
     const leavesAt = this.#network.openAt(this.client.name, this.listener.node);
     this.toServer(() => {
-      // What a partition has kept in the send queue is gone with a reset (tcp(7), SO_LINGER of 0 seconds).
+      // Bytes that a partition has kept in the send queue are gone with a reset (tcp(7), SO_LINGER of 0 seconds).
       if (call.isAborted || leavesAt > this.#resetAt) return;
       this.listener.handle(request, call);
     });
@@ -309,7 +309,7 @@ class Call implements Reply {
   #isGone = false;
   #isEnded = false;
   isAborted = false;
-  /** Of a whole response that is under way only a part arrives. */
+  /** True if only a part arrives of a whole response that is under way. */
   isTorn = false;
 
   constructor(connection: Connection, listener: ReplyListener) {

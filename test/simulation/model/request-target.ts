@@ -1,6 +1,6 @@
 import type { ArrivedRequest } from './network.ts';
 
-/** What a request asks for, as an API server reads it. */
+/** Target of a request, as an API server reads it. */
 export interface TargetedRequest {
   readonly path: string;
   readonly group: string;

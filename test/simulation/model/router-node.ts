@@ -49,7 +49,7 @@ interface Configured {
   readonly source: ConfigurationSource;
 }
 
-/** Of the node whose configuration is being read: configurations are made once, and read again in runs. */
+/** Files of the node whose configuration is being read: configurations are made once, and read again in runs. */
 let filesNow: ReadonlyMap<string, string> = new Map();
 
 async function configuredFor(index: number, form: Form): Promise<Configured> {

@@ -13,9 +13,9 @@ export interface Change {
   readonly object: StoredObject;
 }
 
-/** What all API servers share: etcd. */
+/** State that all API servers share: etcd. */
 export class Store {
-  /** Of the last change. */
+  /** Version of the last change. */
   version = 100;
   readonly history: Change[] = [];
   /** Milliseconds of virtual time until which nothing is answered. */

@@ -9,14 +9,14 @@ interface WatchRequest {
   readonly kind: ResourceKind;
   readonly asked: TargetedRequest;
   readonly reply: Reply;
-  /** What this server makes of an object. */
+  /** Object as this server knows it. */
   readonly known: (object: StoredObject) => StoredObject;
 }
 
 /** Milliseconds between two bookmarks of a watch. */
 const bookmarks = 6_000;
 
-/** What one API server knows of changes: a little later than etcd, in order. Its watches live by it. */
+/** Changes that one API server knows: a little later than etcd, in order. Its watches live by them. */
 export class WatchCache {
   readonly #world: World;
   readonly #machine: Machine;
@@ -100,7 +100,7 @@ export class WatchCache {
     if (Number.isFinite(asked.lifetime)) run.after(asked.lifetime, watch.end, this.#machine);
   }
 
-  /** Of the server: all watches end in order. */
+  /** Ends the watches of the server, all in order. */
   end(): void {
     this.isEnded = true;
     for (const watch of [...this.#watches]) watch.end();

@@ -72,7 +72,7 @@ export class World {
     if (sync !== undefined) run.atWorld(50, () => sync.start());
   }
 
-  /** Its Lease has been there for days. */
+  /** The Lease of the server has been there for days. */
   #oldLease({ id, host }: ApiServer): void {
     this.store.put('leases.coordination.k8s.io', id, {
       metadata: {

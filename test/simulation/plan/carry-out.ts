@@ -51,7 +51,7 @@ function happen(event: PlanEvent, world: World): void {
       return;
     case 'slow-network':
       network.slow.push({ ...event, from: run.now, until: run.now + event.lasts });
-      // What has set out within the time may arrive so much later.
+      // Requests that have set out within the time may arrive so much later.
       disturb(event.between, event.lasts + 3 * event.delay, world);
       return;
     case 'pause': {
@@ -104,7 +104,7 @@ function happen(event: PlanEvent, world: World): void {
   }
 }
 
-/** What these nodes know may be late until then: of a server, any router's. */
+/** Knowledge of these nodes may be late until then: of a server, any router's. */
 function disturb(between: readonly [string, string], lasts: number, world: World): void {
   const isOfServers = between.some((node) => node.startsWith('s') && node !== 'sync');
   const nodes = isOfServers && between.includes('*') ? ['*'] : between.filter((node) => node !== '*');
@@ -119,7 +119,7 @@ function replace(event: Extract<PlanEvent, { kind: 'replace' }>, world: World): 
   world.heat(0, 1_500);
   if (event.how === 'SIGTERM') server.terminate();
   else server.kill(event.how === 'host');
-  // Who hangs on to a host that does not answer has to find out by its time-outs.
+  // Callers that hang on to a host that does not answer have to find out by their time-outs.
   if (event.how === 'host') world.disturb('*', event.down);
   if (isOlder(event.to, from)) {
     invariants.count('fault: a rollback');

@@ -20,7 +20,7 @@ export type PlanEvent = { readonly at: number } & (
       readonly how: 'SIGTERM' | 'SIGKILL';
       readonly down: number;
       readonly isTorn: boolean;
-      /** Its disk is as it was so many milliseconds before. */
+      /** Age of the snapshot file that the disk has at the new start, in milliseconds. 0: the latest. */
       readonly diskOf: number;
     }
   | { readonly kind: 'partition'; readonly between: readonly [string, string]; readonly lasts: number }
@@ -66,7 +66,7 @@ export interface Plan {
 
 const nodes = ['r0', 'r1', 'r2'];
 
-/** What the operator does, as a way from one flavour to the next. */
+/** Steps of the operator, as a way from one flavour to the next. */
 function pathOf(draws: Draws): readonly Flavour[] {
   const old: Flavour = { binary: 35 };
   const next: Flavour = { binary: 36 };

@@ -1,4 +1,4 @@
-/** What the program is not to see while a run is on, as it was when this module was loaded. */
+/** Functions that the program is not to see while a run is on, as they were when this module was loaded. */
 export const realSetImmediate = globalThis.setImmediate;
 export const realSetTimeout = globalThis.setTimeout;
 export const realSetInterval = globalThis.setInterval;

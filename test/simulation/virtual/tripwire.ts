@@ -1,10 +1,16 @@
 import { createHook } from 'node:async_hooks';
 import { activeRun, currentMachine } from './virtual-time.ts';
 
-/** What follows from an event before the next one: microtasks, and `process.nextTick`. The loop's own turn is an Immediate. */
+/**
+ * Resources that follow from an event before the next one: microtasks, and `process.nextTick`. The loop's own turn is
+ * an Immediate.
+ */
 const harmless = new Set(['PROMISE', 'Microtask', 'TickObject', 'STREAM_END_OF_STREAM']);
 
-/** Of `node:crypto` without a callback, which is done when it returns: `globals.ts` has Web Crypto sign and verify by it. */
+/**
+ * Resources of `node:crypto` without a callback, each done when its call returns: `globals.ts` has Web Crypto sign and
+ * verify by it.
+ */
 const synchronous = new Set(['SIGNREQUEST']);
 
 /** Made once for each process that measures its event loop, whatever runs in it. */
@@ -31,7 +37,7 @@ export function tripwire() {
   });
   hook.enable();
   return {
-    /** What was started, with how often. */
+    /** Resources that were started, with how often. */
     found: (): readonly string[] => [...found].map(([key, count]) => `${count} x ${key}`),
     end: () => hook.disable(),
   };

@@ -29,7 +29,7 @@ function isBefore(one: VirtualEvent, other: VirtualEvent): boolean {
   return one.at < other.at || (one.at === other.at && one.order < other.order);
 }
 
-/** What is due, by time and then by the order in which it was planned: a binary heap. */
+/** Events that are due, by time and then by the order in which they were planned: a binary heap. */
 class EventQueue {
   readonly #events: VirtualEvent[] = [];
 

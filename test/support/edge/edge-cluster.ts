@@ -31,7 +31,7 @@ export interface EdgeCluster {
   readonly authority: Authority;
   /** Signs front proxies; what the API servers accept. */
   readonly frontProxyAuthority: Authority;
-  /** Of both API servers, and for the router: good for localhost and 127.0.0.1. */
+  /** Certificate of both API servers, and for the router: good for localhost and 127.0.0.1. */
   readonly serving: CertificatePair;
   /** CN=front-proxy-client. */
   readonly frontProxyClient: CertificatePair;

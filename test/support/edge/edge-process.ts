@@ -62,7 +62,7 @@ function bearerToken(
   return signer.sign({ iss: issuer, aud: audience, sub, groups, iat: now, exp: now + 3600 });
 }
 
-/** What the edge is given: both ends of TLS. `mutual` also demands certificates of clients. */
+/** TLS settings of the edge: both ends. `mutual` also demands certificates of clients. */
 export function edgeTlsOf(cluster: EdgeProcessCluster, mutual: boolean): EdgeTls {
   return {
     serving: pemPair(cluster.serving),

@@ -10,7 +10,7 @@ import {
 } from '../worker-runtime.ts';
 import { createEdgeCluster, type EdgeCluster } from './edge-cluster.ts';
 
-/** Who pushes snapshots: an administrator whose certificate the platform has verified. */
+/** User that pushes snapshots: an administrator whose certificate the platform has verified. */
 export const administrator = {
   cf: {
     tlsClientAuth: {
@@ -30,7 +30,7 @@ export function verified(subject: string) {
 /** Workers in front of the servers of a cluster, over mutual TLS, on real workerd. */
 export interface WorkerCluster extends EdgeCluster {
   readonly miniflare: Miniflare;
-  /** What the Workers have logged. */
+  /** Lines that the Workers have logged. */
   readonly log: readonly string[];
   push(jws: string, worker?: string, path?: string): Promise<{ status: number; body: PushAnswer }>;
   pushGeneration(generation: number, worker?: string): Promise<{ status: number; body: PushAnswer }>;

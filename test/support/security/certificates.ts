@@ -20,13 +20,13 @@ export const apiServerPair = await clusterAuthority.issue({
   dnsNames: ['kubernetes.default.svc'],
   usage: 'server',
 });
-/** What the router proves itself with. */
+/** Certificate that the router proves itself with. */
 export const proxyClientPair = await frontProxyAuthority.issue({
   commonName: 'front-proxy-client',
   usage: 'client',
 });
 
-/** Who may stand at the client's end of a connection. */
+/** Certificates of those who may stand at the client's end of a connection. */
 const clients = {
   /** No certificate. */
   nobody: undefined,
@@ -38,11 +38,11 @@ const clients = {
   }),
   /** A front proxy whose word counts. */
   frontProxy: proxyClientPair,
-  /** Of the right authority, under a name that is not allowed. */
+  /** Certificate of the right authority, under a name that is not allowed. */
   otherFrontProxy: await frontProxyAuthority.issue({ commonName: 'someone-else', usage: 'client' }),
   /** A user under the name of a front proxy. */
   impostor: await clusterAuthority.issue({ commonName: 'front-proxy-client', usage: 'client' }),
-  /** Of an authority with a trusted name and another key. */
+  /** Certificate of an authority with a trusted name and another key. */
   rogue: await rogueAuthority.issue({
     commonName: 'front-proxy-client',
     organizations: ['system:masters'],
@@ -52,7 +52,7 @@ const clients = {
 
 export type Client = keyof typeof clients;
 
-/** What a destination is told of the certificate itself, as lines in lower case. */
+/** Lines that tell a destination of the certificate itself, in lower case. */
 export function credentialIdOf(client: Client): readonly string[] {
   const pair = clients[client];
   if (pair === undefined) return [];

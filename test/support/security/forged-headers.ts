@@ -35,7 +35,7 @@ export const configuredNames = {
 export const nominations =
   'X-Remote-User, X-Remote-Group, x-remote-uid, x-remote-extra-scopes, Authorization, Impersonate-User, X-Forwarded-For, Via, x-kubernetes-peer-proxied, Content-Length, Host';
 
-/** What `kubectl --as` sends, line by line as client-go does; it is the API server that authorizes it. */
+/** Headers that `kubectl --as` sends, line by line as client-go does; the API server authorizes them. */
 export const impersonation: RawHeaders = [
   ...['Impersonate-User', 'bob', 'Impersonate-Uid', 'bob-uid', 'Impersonate-Group', 'dev'],
   ...['Impersonate-Group', 'a, b', 'Impersonate-Group', 'dev', 'Impersonate-Extra-Scopes', 'view'],
@@ -50,7 +50,7 @@ export interface Identity {
   /** The identity lines that arrive, in order, names in lower case. */
   readonly arrives: RawHeaders;
   readonly presentsFrontProxyCertificate: boolean;
-  /** What arrives as `Authorization`. */
+  /** Values that arrive as `Authorization`. */
   readonly authorization: readonly string[];
 }
 

@@ -60,7 +60,7 @@ export interface RouterUnderTest extends Backends {
   readonly logLines: readonly string[];
   /** Pushes a snapshot as the sync job does. */
   push(snapshot: Snapshot): Promise<WireAnswer>;
-  /** What all three backends got. */
+  /** Requests that all three backends got. */
   allRequests(): ApiServerDouble['requests'];
 }
 
@@ -73,7 +73,7 @@ export function withHealth(changes: Partial<HealthConfig>): Configure {
 
 export interface RouterUnderTestOptions {
   readonly serverId?: string;
-  /** What the backends speak. Default HTTP/1.1, where smuggling is possible. */
+  /** Protocol of the backends. Default HTTP/1.1, where smuggling is possible. */
   readonly destinations?: Protocol;
   readonly flags?: FlagChanges;
   /** For what no flag sets. */
@@ -183,7 +183,7 @@ const fileOf =
   (path: string): string =>
     more[path] ?? commonFiles[path] ?? assert.fail(`no file ${path}`);
 
-/** What `serve` would say to these flags. */
+/** Result of `serve` for these flags. */
 export const validateFlags = (flags: FlagChanges, files?: Files) =>
   validateGivenFlags({ ...commonFlags, ...flags }, fileOf(files));
 

@@ -6,7 +6,7 @@ export interface Vector {
   readonly bytes: string;
 }
 
-/** What every attack here wants to get through: a whole request under a forged identity. */
+/** Request that every attack here wants to get through: a whole one under a forged identity. */
 export const smuggled =
   'GET /apis/batch/v1/namespaces/smuggled/jobs HTTP/1.1\r\nHost: x\r\nX-Remote-User: root\r\nX-Remote-Group: system:masters\r\n\r\n';
 export const chunkedSmuggled = `${smuggled.length.toString(16)}\r\n${smuggled}\r\n0\r\n\r\n`;
