@@ -13,7 +13,7 @@ export type SnapshotErrorCode =
   | 'Invalid'
   /** Not newer than what is held. */
   | 'NotNewer'
-  /** Of a cluster with another name. */
+  /** A snapshot of a cluster with another name. */
   | 'OtherCluster'
   /** Its generation is higher than any can be by now. */
   | 'GenerationAhead'
