@@ -174,8 +174,9 @@ export class ServerAsking {
   }
 
   /**
-   * The fence of `first`, once more: a connection may come after seconds (a lost SYN is sent again after 1, 3 and 7 s, RFC 6298
-   * section 2), and other routers may write to another version by then.
+   * The checks of `first`, asked again just before the first byte. A connection may take seconds (a lost SYN is sent again after
+   * 1 and 3 s, RFC 6298 section 2). Other routers may write to another version by then.
+   * @returns true if the request would still be sent to this destination
    */
   #stillHolds(request: AdmittedRequest, destination: Destination): boolean {
     const { decider, settings } = this;
