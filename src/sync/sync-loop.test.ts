@@ -339,21 +339,6 @@ test('a target that throws is a failed delivery, and the other targets get the s
   ]);
 });
 
-test('a group version that /apis does not list stays from one run to the next while the OpenAPI index cannot be read', async () => {
-  const path = '/apis/batch/v1beta1';
-  const documents = fakeServer({
-    ...classicResponses({ v1: ['pods'], 'batch/v1': ['jobs'] }),
-    [path]: classicResponses({ 'batch/v1beta1': ['cronjobs'] })[path] ?? {},
-    '/openapi/v3': { paths: { 'apis/batch/v1beta1': { serverRelativeURL: `/openapi/v3${path}?hash=1` } } },
-  });
-  const once = (previous?: Snapshot) => runOnce(optionsFor({ x: documents }, { previous }), never);
-  const before = await once();
-  documents.responses.set('/openapi/v3', refusesConnections);
-  const { snapshot } = await once(before.snapshot);
-  const served = snapshot?.servedSets[snapshot.servers[0]?.serves ?? ''];
-  assert.deepEqual(served?.storageVersions['batch.cronjobs'], ['v1beta1']);
-});
-
 test('custom resources stay known from one run to the next while no server that is asked serves their definitions', async () => {
   const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
   const documents = fakeServer({

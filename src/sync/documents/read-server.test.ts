@@ -35,53 +35,6 @@ test('a group version that /apis lists and for which the server returns its own 
   assert.equal(version, 'v1.25.0');
 });
 
-/** The responses of 1.25 after a newer server has started beside it: served, in the index, no longer in `/apis`. */
-function withUnlisted(groupVersion: string): Record<string, FakeResponse> {
-  const [group = '', version = ''] = groupVersion.split('/');
-  return {
-    ...classicResponses(served),
-    '/openapi/v3': {
-      paths: {
-        'apis/batch/v1': { serverRelativeURL: '/openapi/v3/apis/batch/v1?hash=1' },
-        [`apis/${groupVersion}`]: { serverRelativeURL: `/openapi/v3/apis/${groupVersion}?hash=1` },
-      },
-    },
-    [`/apis/${group}/${version}`]: {
-      kind: 'APIResourceList',
-      groupVersion,
-      resources: [{ name: 'things', namespaced: true, kind: 'Thing', verbs: ['get'] }],
-    },
-  };
-}
-
-test('a group version that /apis no longer lists is served when the OpenAPI index and its own document say so', async () => {
-  const { set } = successful(await readServer(fakeServer(withUnlisted('batch/v1beta1'))));
-  assert.deepEqual(set.storageVersions['batch.things'], ['v1beta1']);
-  const group = set.discovery?.find(({ metadata }) => metadata?.name === 'batch');
-  assert.deepEqual(
-    group?.versions?.map(({ version }) => version),
-    ['v1', 'v1beta1'],
-  );
-  const inNewGroup = successful(await readServer(fakeServer(withUnlisted('old.example.com/v1'))));
-  assert.deepEqual(inNewGroup.set.storageVersions['old.example.com.things'], ['v1']);
-});
-
-test('a group version that the OpenAPI index names and for which the server returns 404 is not served', async () => {
-  const responses = withUnlisted('batch/v1beta1');
-  const { '/apis/batch/v1beta1': _, ...without } = responses;
-  const { set } = successful(await readServer(fakeServer(without)));
-  assert.equal(set.storageVersions['batch.things'], undefined);
-});
-
-test('an unlisted group version stays served while the OpenAPI index cannot be read', async () => {
-  const responses = { ...withUnlisted('batch/v1beta1'), '/openapi/v3': hangs };
-  const reading = await readServer(fakeServer(responses), {
-    timing: { readTimeout: 1_000 },
-    knownGroupVersions: ['batch/v1', 'batch/v1beta1'],
-  });
-  assert.deepEqual(successful(reading).set.storageVersions['batch.things'], ['v1beta1']);
-});
-
 test('accepts the server’s own view first, and the form of older servers last', async () => {
   const accepts = new Set<string>();
   const server = fakeServer(classicResponses(served));

@@ -13,13 +13,11 @@ import { checkServedSet } from '../../snapshot/format/parse-snapshot.ts';
 import type { APIGroupDiscovery, APIResourceDiscovery } from '../../snapshot/format/schema.ts';
 import {
   documentPathIssue,
-  groupName,
   isPrototypeKey,
   resourceDiscovery,
   type ServedSet,
   serverRelativeURL,
   shortText,
-  versionName,
 } from '../../snapshot/format/schema.ts';
 import type { FeatureGateReader } from './feature-gates.ts';
 import {
@@ -38,7 +36,6 @@ import { apiServicesOf, apiServicesPath, parseApiService, sharedGroupVersions } 
 import { readResourceList, type StorageVersionHashReader } from './storage-versions.ts';
 import {
   acceptableNames,
-  documentsIn,
   failedReading,
   type OpenApiReading,
   openApiTypes,
@@ -50,8 +47,6 @@ import { defaultTiming, type SyncTiming } from './timing.ts';
 interface ReadServerOptions {
   readonly signal?: AbortSignal;
   readonly timing?: Partial<Pick<SyncTiming, 'readTimeout' | 'concurrentDocuments'>>;
-  /** Group versions (`batch/v1`) of the last reading; read even if classic discovery does not list them. */
-  readonly knownGroupVersions?: readonly string[];
   /** Reads the versions that the server stores at. Default: the set does not have them. */
   readonly hashReader?: StorageVersionHashReader;
   /** Reads which feature gates are on. Default: they are not known. */
@@ -64,16 +59,15 @@ interface ReadServerOptions {
  */
 export async function readServer(
   documents: ServerDocuments,
-  { signal, timing, knownGroupVersions = [], hashReader, gateReader }: ReadServerOptions = {},
+  { signal, timing, hashReader, gateReader }: ReadServerOptions = {},
 ): Promise<ServerReading> {
   const { readTimeout, concurrentDocuments } = { ...defaultTiming, ...timing };
   try {
     return await withReadTimeout(readTimeout, signal, async (deadline) => {
       // Half the time, so that a hanging index delays nothing else.
       const index = readOpenApiIndex(documents, readTimeout / 2, deadline);
-      const request = { documents, concurrentDocuments, knownGroupVersions, index, signal: deadline };
       const [{ set, resourceLists }, openApi, reported, featureGates] = await Promise.all([
-        readSet(request),
+        readSet({ documents, concurrentDocuments, signal: deadline }),
         index,
         readVersion(documents, readTimeout / 2, deadline),
         gateReader &&
@@ -93,8 +87,6 @@ export async function readServer(
 interface SetRequest {
   readonly documents: ServerDocuments;
   readonly concurrentDocuments: number;
-  readonly knownGroupVersions: readonly string[];
-  readonly index: Promise<OpenApiReading>;
   readonly signal: AbortSignal;
 }
 
@@ -218,34 +210,19 @@ async function readVersion(
  * Reads a server's classic discovery. `/apis` lists what any server of the cluster has, because APIServices are shared
  * through etcd. Only the document of each group version shows what this server has.
  *
- * `/apis` can also lack group versions that this server has. A newer server that starts removes the APIServices of group
- * versions that it does not serve itself (kube-aggregator's autoregister controller, seen with 1.33 beside 1.25). The
- * older server makes its own only at its start, and continues to serve them unlisted. So the group versions of the
- * server's OpenAPI v3 index are read too, and those of the last reading, in case the index cannot be read.
- *
  * @throws {ReadError | DiscoveryDocumentError} on any error. A listed group version with the server's own 404 is not
  *   served, which is no error; any other failure is one.
  */
-async function readClassic({
-  documents,
-  concurrentDocuments,
-  knownGroupVersions,
-  index,
-  signal,
-}: SetRequest): Promise<{
+async function readClassic({ documents, concurrentDocuments, signal }: SetRequest): Promise<{
   readonly groups: APIGroupDiscovery[];
   readonly resourceLists: ReadonlyMap<string, Classic<'APIResourceList'>>;
 }> {
-  const [api, apis, openApi] = await Promise.all([
+  const [api, apis] = await Promise.all([
     getJson(documents, '/api', signal),
     getJson(documents, '/apis', signal),
-    index,
   ]);
   const apiVersions = parseClassic('APIVersions', api);
-  const apiGroupList = withGroupVersions(parseClassic('APIGroupList', apis), [
-    ...indexedGroupVersions(openApi),
-    ...knownGroupVersions,
-  ]);
+  const apiGroupList = parseClassic('APIGroupList', apis);
   const listed = new Set([
     ...apiVersions.versions,
     ...apiGroupList.groups.flatMap(({ name, versions }) =>
@@ -324,30 +301,4 @@ async function openApiReading(document: ServerDocument): Promise<OpenApiReading>
   );
   if (kept.length <= snapshotLimits.documents) return { kind: 'read', paths: Object.fromEntries(kept) };
   throw new ReadError('InvalidDocument', `it names more than ${snapshotLimits.documents} documents`);
-}
-
-/** The group versions (`batch/v1`) that a server's OpenAPI v3 index names, without those of the legacy group. */
-export function indexedGroupVersions(openApi: OpenApiReading): readonly string[] {
-  if (openApi.kind !== 'read') return [];
-  return [...documentsIn(openApi.paths).keys()].filter((groupVersion) => {
-    const [group, version] = groupVersion.split('/');
-    // They become paths of requests.
-    return v.is(groupName, group) && v.is(versionName, version);
-  });
-}
-
-/** The list with these group versions, behind its own: the order of those is the server's preference. */
-export function withGroupVersions(
-  list: Classic<'APIGroupList'>,
-  groupVersions: readonly string[],
-): Classic<'APIGroupList'> {
-  const groups = new Map(list.groups.map((group) => [group.name, group]));
-  for (const groupVersion of groupVersions) {
-    const [name, version] = groupVersion.split('/');
-    if (name === undefined || version === undefined) continue;
-    const group = groups.get(name) ?? { name, versions: [] };
-    if (group.versions.some((listed) => listed.version === version)) continue;
-    groups.set(name, { ...group, versions: [...group.versions, { version }] });
-  }
-  return { ...list, groups: [...groups.values()] };
 }

@@ -119,13 +119,6 @@ export function* groupVersionsIn(
   }
 }
 
-/** The group versions of a served set, without those of the legacy group. */
-export function groupVersionsOf({ discovery }: Pick<ServedSet, 'discovery'>): readonly string[] {
-  return [...groupVersionsIn(discovery)].flatMap(({ group, groupVersion }) =>
-    group === '' ? [] : groupVersion,
-  );
-}
-
 /**
  * OpenAPI v3 is always JSON. The index (seen from 1.25 to 1.33) and the documents of servers before 1.31 have no declared
  * type, so Go detects one from the content.

@@ -2,19 +2,13 @@ import assert from 'node:assert/strict';
 import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { clusterOf } from '../../../test/support/cluster-states.ts';
-import {
-  classicResponses,
-  fakeServer,
-  refusesConnections,
-} from '../../../test/support/fake-server-documents.ts';
+import { fakeServer, refusesConnections } from '../../../test/support/fake-server-documents.ts';
 import { syncCluster } from '../../../test/support/sync-cluster.ts';
 import { temporaryDirectory } from '../../../test/support/temporary-directory.ts';
 import { parseRequestInfo } from '../../apimachinery/request-info.ts';
 import { decide } from '../../routing/decide.ts';
 import type { Snapshot } from '../../snapshot/format/schema.ts';
 import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
-import { runOnce } from '../sync-once.ts';
 import { openRecording, snapshotFromFolder } from './recording.ts';
 import { syncOnce } from './run-sync.ts';
 
@@ -75,26 +69,6 @@ test('a recorded cluster, read offline, leads to the same decisions as the runni
     offline.snapshot?.servers.map(({ version }) => version),
     live.snapshot?.servers.map(({ version }) => version),
   );
-});
-
-test('a group version that /apis does not list is recorded when the OpenAPI index names it', async (context) => {
-  const path = '/apis/batch/v1beta1';
-  const documents = fakeServer({
-    ...classicResponses({ v1: ['pods'], 'batch/v1': ['jobs'] }),
-    [path]: classicResponses({ 'batch/v1beta1': ['cronjobs'] })[path] ?? {},
-    '/openapi/v3': {
-      paths: { 'apis/batch/v1beta1': { serverRelativeURL: '/openapi/v3/apis/batch/v1beta1?hash=1' } },
-    },
-    '/openapi/v3/apis/batch/v1beta1': {},
-  });
-  const folder = join(await temporaryDirectory(context), 'recording');
-  const recording = await openRecording(folder);
-  const clusterSource = clusterOf([{ id: 'a', documents: recording.ofServer('a', documents) }]);
-  await runOnce({ clusterSource, targets: [] }, signal);
-  const { readings } = await snapshotFromFolder(folder);
-  const reading = readings.get('a');
-  assert.ok(reading?.ok, JSON.stringify(reading));
-  assert.deepEqual(reading.set.storageVersions['batch.cronjobs'], ['v1beta1']);
 });
 
 test('a recording has one file per response, as the fixtures have, with its status in the name', async (context) => {

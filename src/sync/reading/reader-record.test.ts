@@ -41,7 +41,7 @@ function eventsFor(record: ReaderRecord, now: number): readonly ReaderEvent[] {
   ];
   return [
     { kind: 'described', server: { ...server, holderIdentity: 'a_2' } },
-    { kind: 'replaced', server, knownGroupVersions: ['batch/v1'] },
+    { kind: 'replaced', server },
     ...(isAwaited(record, now) || record.reading === undefined ? unready : []),
     ...(record.reading?.ok === false ? early : []),
     { kind: 'became ready' },
@@ -85,29 +85,29 @@ test('no sequence of six events leaves a server out for good, in a state without
       follow(after, now + step, left - 1);
     }
   }
-  follow(untriedRecord(server, undefined, undefined), 0, 6);
+  follow(untriedRecord(server, undefined), 0, 6);
   assert.ok(sequences > 50_000, `${sequences}`);
 });
 
 test('a server that cannot be read is restarting for a minute, and then what it was last', () => {
-  const read = next(untriedRecord(server, undefined, undefined), { kind: 'read', askedAt: 0, reading }, 0);
+  const read = next(untriedRecord(server, undefined), { kind: 'read', askedAt: 0, reading }, 0);
   assert.equal(stateOf(read, 0), 'ready');
   const lost = next(read, { kind: 'not read', reading: refused, dueAt: 0 }, 1_000);
   const unready = next(lost, { kind: 'not ready', askedAt: 2_000, reading: starting }, 2_000);
   assert.deepEqual([stateOf(lost, 60_999), stateOf(lost, 61_000)], ['restarting', 'unreachable']);
   assert.deepEqual([stateOf(unready, 60_999), stateOf(unready, 61_000)], ['restarting', 'unready']);
-  const replaced = next(read, { kind: 'replaced', server, knownGroupVersions: [] }, 1_000);
+  const replaced = next(read, { kind: 'replaced', server }, 1_000);
   assert.equal(stateOf(replaced, 1_000), 'unverified');
   const departed = { ...lost, server: { ...server, departedAt: 0 } };
   assert.equal(stateOf(departed, 1_000), 'departed');
 });
 
 test('a server under another ID has the start of the one before it, unless another process runs it', () => {
-  const first = untriedRecord(server, undefined, undefined);
+  const first = untriedRecord(server, undefined);
   const read = next(first, { kind: 'read', askedAt: 90, reading }, 100);
   const seen = { ...read, start: { notReadyAt: 50, readyAt: 60 } };
   const renamed = (before: ReaderRecord, version: string) => {
-    const anew = untriedRecord({ ...server, id: 'b' }, undefined, before);
+    const anew = untriedRecord({ ...server, id: 'b' }, before);
     return next(anew, { kind: 'read', askedAt: 190, reading: { ...reading, version } }, 200).start;
   };
   assert.deepEqual(renamed(seen, 'v1.36.0'), { notReadyAt: 50, readyAt: 60 });

@@ -1,13 +1,11 @@
 import { startDuration } from '../../servers/server-states.ts';
-import {
-  type FailedReading,
-  groupVersionsOf,
-  type LastKnownServer,
-  type ReaderStateName,
-  type SeenStart,
-  type ServerReading,
-  type SuccessfulReading,
-  type SyncServer,
+import type {
+  FailedReading,
+  ReaderStateName,
+  SeenStart,
+  ServerReading,
+  SuccessfulReading,
+  SyncServer,
 } from '../documents/sync-server.ts';
 import type { FoundServer } from './cluster-state.ts';
 
@@ -42,8 +40,6 @@ export interface ReaderRecord {
   readonly predecessor: ReaderRecord | undefined;
   /** The server's word while it is not ready; a new object for each reading, empty until that has ended. */
   readonly early: EarlyReading | undefined;
-  /** Group versions of the last successful reading, at first of an earlier run. */
-  readonly knownGroupVersions: readonly string[];
   readonly failures: number;
   readonly dueAt: number;
 }
@@ -56,11 +52,7 @@ export type ReaderEvent =
   /** The cluster's objects say something new of it; the process is the same. */
   | { readonly kind: 'described'; readonly server: ReadableServer }
   /** The server has another address, or its Lease another holder. */
-  | {
-      readonly kind: 'replaced';
-      readonly server: ReadableServer;
-      readonly knownGroupVersions: readonly string[];
-    }
+  | { readonly kind: 'replaced'; readonly server: ReadableServer }
   /** Its `/readyz` says that it is not ready, or cannot be read. */
   | { readonly kind: 'not ready'; readonly askedAt: number; readonly reading: FailedReading }
   /** Its `/readyz` says that it is ready. */
@@ -73,11 +65,7 @@ export type ReaderEvent =
   | { readonly kind: 'not read'; readonly reading: FailedReading; readonly dueAt: number };
 
 /** @param before the server that was at its address, under another ID */
-export function untriedRecord(
-  server: ReadableServer,
-  previous: LastKnownServer | undefined,
-  before: ReaderRecord | undefined,
-): ReaderRecord {
+export function untriedRecord(server: ReadableServer, before: ReaderRecord | undefined): ReaderRecord {
   return {
     server,
     state: { kind: 'untried' },
@@ -86,7 +74,6 @@ export function untriedRecord(
     start: undefined,
     predecessor: before && { ...before, predecessor: undefined },
     early: undefined,
-    knownGroupVersions: groupVersionsOf(previous?.set ?? {}),
     failures: 0,
     dueAt: Number.NEGATIVE_INFINITY,
   };
@@ -134,9 +121,7 @@ export function next(record: ReaderRecord, event: ReaderEvent, now: number): Rea
       // When the process of before was asked last is known all the same, and its reading counts until there is another one.
       const { notReadyAt, reading } = record;
       const state = reading && ({ kind: 'unverified', since: now } as const);
-      const anew = untriedRecord(event.server, undefined, undefined);
-      const { knownGroupVersions } = event;
-      return { ...anew, knownGroupVersions, notReadyAt, reading, ...(state && { state }) };
+      return { ...untriedRecord(event.server, undefined), notReadyAt, reading, ...(state && { state }) };
     }
     case 'not ready': {
       const away = { ...record, state: awaySince(record, now), reading: event.reading };
@@ -192,7 +177,6 @@ function afterReading(
     start: predecessor === undefined ? start : startAfter(predecessor, reading, now),
     predecessor: undefined,
     early: undefined,
-    knownGroupVersions: groupVersionsOf(reading.set),
     failures: 0,
     dueAt: now,
   };

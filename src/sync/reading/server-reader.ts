@@ -9,7 +9,6 @@ import { StorageVersionHashReader } from '../documents/storage-versions.ts';
 import {
   type FailedReading,
   failedReading,
-  groupVersionsOf,
   lastKnown,
   type ServerReading,
   type SuccessfulReading,
@@ -58,7 +57,7 @@ export class ServerReader {
   constructor(server: ReadableServer, before: ReaderRecord | undefined, options: ServerReaderOptions) {
     const known = lastKnown(options.previous, server.id);
     this.#options = options;
-    this.#record = untriedRecord(server, known, before);
+    this.#record = untriedRecord(server, before);
     this.#hashes = new StorageVersionHashReader(options.clock, known, options.timing);
   }
 
@@ -83,8 +82,7 @@ export class ServerReader {
     // The versions that it stored at stay known until those of the new process have been read.
     this.#hashes.outdate();
     this.#gates = createFeatureGateReader();
-    const known = lastKnown(this.#options.previous, server.id);
-    this.#apply({ kind: 'replaced', server, knownGroupVersions: groupVersionsOf(known?.set ?? {}) });
+    this.#apply({ kind: 'replaced', server });
   }
 
   /** Cancels what is asked of it. */
@@ -185,11 +183,9 @@ export class ServerReader {
   }
 
   #readDocuments(signal: AbortSignal): Promise<ServerReading> {
-    const { server, knownGroupVersions } = this.#record;
-    return readServer(server.documents, {
+    return readServer(this.#record.server.documents, {
       signal,
       timing: this.#options.timing,
-      knownGroupVersions,
       hashReader: this.#hashes,
       gateReader: this.#gates,
     });

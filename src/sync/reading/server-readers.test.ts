@@ -214,30 +214,6 @@ test('a server with a new address is read there, and one that is gone is forgott
   assert.equal((await readers.round(signal, undefined)).size, 0);
 });
 
-test('a group version of the last reading is read again, though nothing lists it', async () => {
-  const list = (groupVersion: string) => ({
-    kind: 'APIResourceList',
-    groupVersion,
-    resources: [{ name: 'things', namespaced: true, kind: 'Thing', verbs: ['get'] }],
-  });
-  const server = fakeServer({
-    ...responses,
-    '/openapi/v3': { paths: { 'apis/old.example.com/v1': { serverRelativeURL: '/openapi/v3/x' } } },
-    '/apis/old.example.com/v1': list('old.example.com/v1'),
-  });
-  const { readers, signal } = setUp({ server });
-  const things = async () => {
-    const reading = (await readers.round(signal, undefined)).get('server')?.reading;
-    assert.ok(reading?.ok);
-    return reading.set.storageVersions['old.example.com.things'];
-  };
-  assert.deepEqual(await things(), ['v1']);
-  server.responses.set('/openapi/v3', refusesConnections);
-  assert.deepEqual(await things(), ['v1']);
-  server.responses.delete('/apis/old.example.com/v1');
-  assert.equal(await things(), undefined);
-});
-
 test('a server that was lost is read while it starts, counts once it is ready, and holds up nobody', async (context) => {
   mockTimersOfSomeLength(context);
   const server = fakeServer(responses);
