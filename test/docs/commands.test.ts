@@ -68,6 +68,7 @@ const commandsElsewhere: readonly Row[] = [
   { command: /docker/, why: 'It needs a container engine: lab/live/image builds and runs the image.' },
   { command: /wrangler secret/, why: 'It needs an account at Cloudflare.' },
   // The machine.
+  { command: /sed .*controller-manager\.conf/, test: 'test/docs/emergency.test.ts' },
   { command: /sed .*kube-apiserver\.yaml/, test: 'test/docs/emergency.test.ts' },
   { command: /haproxy/, why: `${ofHost} lab/live/install switches a HAProxy.` },
   {

@@ -3,8 +3,10 @@ import { cp, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { securePortOf } from '../../src/cli/install/move-kube-apiserver.ts';
+import { nodeComponents } from '../../src/cli/install/node-components.ts';
 import { runCommand } from '../support/command-context.ts';
 import { controlPlaneNode, kubeApiServerManifest } from '../support/control-plane-node.ts';
+import { componentKubeconfig } from '../support/kubeadm-layout.ts';
 import { findKubectls, kubectlMissing } from '../support/kubectl.ts';
 import { commandsOf, isCommandBlock } from './support/command-lines.ts';
 import { readPage } from './support/pages.ts';
@@ -55,6 +57,26 @@ test('kube-apiserver is moved back by the edit of the page, whoever has moved it
   assert.ok(result);
   assert.equal(result.exitCode, 0, result.written);
   assert.equal(securePortOf(await readFile(join(node.root, 'kube-apiserver.yaml'), 'utf8')), node.port);
+});
+
+test('controller manager and scheduler are led back by the edit of the page', async (context) => {
+  const node = await controlPlaneNode(context, { components: true });
+  assert.equal((await node.installBeside('--components')).errors, '');
+  const shown = commandWith('controller-manager.conf');
+  const command = shown.command
+    .replace('7443', String(node.routerPort))
+    .replace('6443', String(node.port))
+    .replaceAll('/etc/kubernetes', join(node.root, 'etc/kubernetes'));
+  const [result] = await runInShell([{ ...shown, command }], {
+    directory: node.root,
+    environment,
+    timeout: 120_000,
+  });
+  assert.ok(result);
+  assert.equal(result.exitCode, 0, result.written);
+  for (const { name, kubeconfig } of nodeComponents) {
+    assert.equal(await node.text(kubeconfig), componentKubeconfig(name, node.port));
+  }
 });
 
 test('the file that passes everything through, and the setting for HTTP/1.1, are taken', async (context) => {

@@ -8,11 +8,17 @@ import type { ExampleApiServerOptions } from '../../demo/example-api-server/inde
 import { writeKubeconfig } from '../../demo/kubeconfig.ts';
 import { installCommand } from '../../src/cli/install/install-command.ts';
 import { backupPrefix, type KubeadmNode, kubeadmNode } from '../../src/cli/install/kubeadm-node.ts';
+import { nodeComponents } from '../../src/cli/install/node-components.ts';
 import { parseArguments } from '../../src/cli/terminal/command.ts';
 import { type CommandContext, CommandFailure, portInUse } from '../../src/cli/terminal/command-context.ts';
 import { commandContext } from './command-context.ts';
 import { freePort } from './free-port.ts';
-import { kubeadmManifest, writeKubeadmPki } from './kubeadm-layout.ts';
+import {
+  componentKubeconfig,
+  componentManifest,
+  kubeadmManifest,
+  writeKubeadmPki,
+} from './kubeadm-layout.ts';
 import { type MirroredPod, startKubelet } from './kubelet.ts';
 import { syncCluster } from './sync-cluster.ts';
 
@@ -66,6 +72,8 @@ interface NodeOptions {
   readonly flags?: Readonly<Record<string, string>>;
   /** Name that kube-apiserver has taken for the node's. Default: the node's own. */
   readonly hostname?: string;
+  /** True if the node has a controller manager and a scheduler. Default: false. */
+  readonly components?: boolean;
   /** A second control-plane node. */
   readonly other?: ReturnType<typeof nodeObject>;
 }
@@ -108,6 +116,10 @@ export async function controlPlaneNode(context: TestContext, options: NodeOption
     await writeFile(join(root, path), text, { mode });
   };
   await write(kubeApiServerManifest, manifest);
+  for (const { name, kubeconfig, manifest } of options.components === true ? nodeComponents : []) {
+    await write(manifest, componentManifest(name));
+    await write(kubeconfig, componentKubeconfig(name, port));
+  }
   await writeKubeadmPki(join(root, 'etc/kubernetes/pki'), cluster.certificates);
   await writeKubeconfig(join(root, 'etc/kubernetes/admin.conf'), {
     servers: { kubernetes: api.url },
@@ -130,8 +142,11 @@ export async function controlPlaneNode(context: TestContext, options: NodeOption
     if (told === undefined) return;
     const annotations = { 'kubernetes.io/config.hash': told.hash };
     const metadata = { name, namespace: 'kube-system', annotations };
-    const containerStatuses = [{ name: pod, state: { waiting: told.waiting } }];
-    cluster.store.create(pods, { apiVersion: 'v1', kind: 'Pod', metadata, status: { containerStatuses } });
+    const status = {
+      containerStatuses: [{ name: pod, state: { waiting: told.waiting } }],
+      conditions: [{ type: 'Ready', status: told.waiting === undefined ? 'True' : 'False' }],
+    };
+    cluster.store.create(pods, { apiVersion: 'v1', kind: 'Pod', metadata, status });
   };
   const kubelet = await startKubelet({
     mirror,

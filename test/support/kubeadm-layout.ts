@@ -68,6 +68,52 @@ status: {}
 `;
 }
 
+/** A static pod in the form in which kubeadm writes those of the controller manager and the scheduler. */
+export function componentManifest(name: string, version = '1.36.0'): string {
+  return `apiVersion: v1
+kind: Pod
+metadata:
+  labels:
+    component: ${name}
+    tier: control-plane
+  name: ${name}
+  namespace: kube-system
+spec:
+  containers:
+  - command:
+    - ${name}
+    - --leader-elect=true
+    image: registry.k8s.io/${name}:v${version}
+    name: ${name}
+  hostNetwork: true
+  priorityClassName: system-node-critical
+status: {}
+`;
+}
+
+/** A kubeconfig in the form in which kubeadm writes those of the node's own components. */
+export function componentKubeconfig(name: string, port: number, key = 'aHVudGVyMg=='): string {
+  return `apiVersion: v1
+clusters:
+- cluster:
+    certificate-authority-data: Y2E=
+    server: https://127.0.0.1:${port}
+  name: kubernetes
+contexts:
+- context:
+    cluster: kubernetes
+    user: system:${name}
+  name: system:${name}@kubernetes
+current-context: system:${name}@kubernetes
+kind: Config
+users:
+- name: system:${name}
+  user:
+    client-certificate-data: Y2VydGlmaWNhdGU=
+    client-key-data: ${key}
+`;
+}
+
 /** /etc/kubernetes of a control-plane node, in a folder. @returns the path of kube-apiserver's static pod */
 export async function writeKubeadmLayout(
   folder: string,

@@ -63,6 +63,12 @@ export async function startKubelet({
       await stop(name);
       const hash = createHash('sha256').update(text).digest('hex');
       const { image, port } = pod;
+      if (port === undefined) {
+        running.set(name, { text });
+        started.push(name);
+        mirror(podOf(name), { hash });
+        continue;
+      }
       if (missingImages.has(image)) {
         running.set(name, { text });
         const message = `Back-off pulling image "${image}"`;
@@ -119,9 +125,11 @@ export async function startKubelet({
 }
 
 /** Content of a manifest about its pod; `undefined`: the manifest is not whole. */
-function podIn(name: string, text: string): { readonly image: string; readonly port: number } | undefined {
+function podIn(name: string, text: string): { readonly image: string; readonly port?: number } | undefined {
   try {
     const [container] = parse(text).spec.containers;
+    // Nobody here asks a controller manager or a scheduler.
+    if (name !== 'kube-apiserver.yaml' && container.ports === undefined) return { image: container.image };
     const port = name === 'kube-apiserver.yaml' ? securePortOf(text) : container.ports[0].containerPort;
     return { image: container.image, port: Number(port) };
   } catch {

@@ -1,4 +1,5 @@
 import { basename } from 'node:path';
+import { nodeComponents } from '../../../src/cli/install/node-components.ts';
 import { type ApiServerBinary, assetsOfEnvironment, isExecutable, listDirectory } from '../cluster/assets.ts';
 
 /** The binaries of one version of Kubernetes. */
@@ -7,6 +8,8 @@ export interface KubernetesRelease {
   readonly version: string;
   readonly apiServer: ApiServerBinary;
   readonly kubeadm: string;
+  /** Controller manager and scheduler, by name. Those that are not given are said to run. */
+  readonly components: ReadonlyMap<string, string>;
 }
 
 /** Binaries that the installer is shown on: of a cluster of the older version, upgraded to the newer one. */
@@ -26,11 +29,16 @@ export function findInstallAssets(): InstallAssets | { readonly problems: readon
   const paths = [
     ...listDirectory(process.env['MIXED_VERSION_PROXY_LIVE_ASSETS'] ?? ''),
     ...(process.env['TEST_ASSET_KUBEADMS'] ?? '').split(':'),
-  ].filter((path) => basename(path).startsWith('kubeadm-') && isExecutable(path));
-  const kubeadms = new Map(paths.map((path) => [basename(path).slice('kubeadm-'.length), path]));
+  ];
+  const programs = new Map(paths.filter(isExecutable).map((path) => [basename(path), path]));
   const releases = live.assets.apiServers.flatMap((apiServer): KubernetesRelease[] => {
-    const kubeadm = kubeadms.get(apiServer.version);
-    return kubeadm === undefined ? [] : [{ version: apiServer.version, apiServer, kubeadm }];
+    const { version } = apiServer;
+    const kubeadm = programs.get(`kubeadm-${version}`);
+    const components = nodeComponents.flatMap(({ name }): [string, string][] => {
+      const path = programs.get(`${name}-${version}`);
+      return path === undefined ? [] : [[name, path]];
+    });
+    return kubeadm === undefined ? [] : [{ version, apiServer, kubeadm, components: new Map(components) }];
   });
   const [older, newer] = [releases[0], releases.at(-1)];
   if (older === undefined || newer === undefined || older === newer) {

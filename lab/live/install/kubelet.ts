@@ -19,17 +19,17 @@ const { values } = parseArgs({
     address: { type: 'string', default: '' },
     /** Folder for the logs of containers. */
     logs: { type: 'string', default: '' },
-    /** `<version>=<path>` of kube-apiserver. */
-    apiserver: { type: 'string', multiple: true, default: [] },
+    /** `<name>:v<version>=<path>`: what is run for an image of that name. */
+    program: { type: 'string', multiple: true, default: [] },
   },
 });
-const apiServers = new Map(values.apiserver.map((each) => each.split('=', 2) as [string, string]));
+const programs = new Map(values.program.map((each) => each.split('=', 2) as [string, string]));
 const say = (line: string) => console.log(`${new Date().toISOString()} ${line}`);
 
-/** By the tag of the image. Controller manager and scheduler are said to run: nothing here needs them. */
+/** By the name and the tag of the image. A controller manager and a scheduler that are not given are said to run. */
 function commandOf({ image, command, args }: StaticPod): readonly string[] | undefined {
-  const version = /\/kube-apiserver:v(\d+\.\d+)/.exec(image)?.[1];
-  if (version !== undefined) return [apiServers.get(version) ?? image, ...command.slice(1), ...args];
+  const program = programs.get(/\/(kube-[a-z-]+:v\d+\.\d+)/.exec(image)?.[1] ?? '');
+  if (program !== undefined) return [program, ...command.slice(1), ...args];
   if (image.includes('/mixed-version-proxy')) return [process.execPath, commandModule, ...command, ...args];
   return undefined;
 }

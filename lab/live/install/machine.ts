@@ -75,7 +75,11 @@ export async function startMachine(options: MachineOptions): Promise<Machine> {
     await mkdir(join(disk, folder), { recursive: true });
   }
   const kubelet = join(import.meta.dirname, 'kubelet.ts');
-  const apiServers = releases.map(({ version, apiServer }) => `--apiserver=${version}=${apiServer.path}`);
+  const programs = releases.flatMap(({ version, apiServer, components }) =>
+    [['kube-apiserver', apiServer.path], ...components].map(
+      ([program, path]) => `--program=${program}:v${version}=${path}`,
+    ),
+  );
   let life: LoggedProcess | undefined;
   let pid = 0;
 
@@ -86,7 +90,7 @@ export async function startMachine(options: MachineOptions): Promise<Machine> {
       args: [
         ...['--net', '--mount', '--uts', '--pid', '--fork', '--kill-child', '--mount-proc'],
         ...['/bin/sh', '-c', setUp, 'sh', process.execPath, kubelet],
-        ...[`--name=${name}`, `--address=${address}`, `--logs=${directory}`, ...apiServers],
+        ...[`--name=${name}`, `--address=${address}`, `--logs=${directory}`, ...programs],
       ],
       logFile: join(directory, 'kubelet.log'),
       environment: { ...process.env, NAME: name, DISK: disk, ADDRESS: address },

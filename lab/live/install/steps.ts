@@ -267,6 +267,35 @@ export async function installAndUndo(
   assert.deepEqual(wrong, []);
 }
 
+/** Waits until every connection of a controller manager or a scheduler to an API leads to the router of its node. */
+async function componentsComeBy({ machines }: KubeadmCluster, port: number, tell: Tell): Promise<void> {
+  let told = '';
+  await eventually(async () => {
+    const connections = await Promise.all(
+      machines.map(async ({ run }) => {
+        const { output } = await run(
+          '',
+          'ss',
+          '-Htnp',
+          'state',
+          'established',
+          '( dport >= 6443 and dport <= 7443 )',
+        );
+        return output.split('\n').filter((line) => /kube-(?:controller|schedule)/.test(line));
+      }),
+    );
+    told = connections.flat().join('\n');
+    return connections.every(
+      (lines) => lines.length > 0 && lines.every((line) => line.includes(`:${port} `)),
+    );
+  }).catch((cause: unknown) => {
+    throw new Error(`components go past the router:\n${told}`, { cause });
+  });
+  await tell(
+    `components come by the routers: ${told.split('\n').length} connections to ${port}, none elsewhere`,
+  );
+}
+
 /** kubeadm keeps copies of what it has replaced there. */
 const kubeadmCopies = '/etc/kubernetes/tmp/';
 const patches = '/etc/kubernetes/patches';
@@ -290,6 +319,11 @@ export async function installUpgradeAndUndo(
   const [routerPort, serverPort] = isBeside ? [7443, 6443] : [6443, 6444];
   await routersAgree(cluster, routerPort);
   await tell('the routers of all nodes agree');
+  for (const machine of machines) {
+    const lead = () => command(cluster, machine, older, '--components');
+    await timed(`components led through the router on ${machine.name}`, load, lead, tell);
+  }
+  await componentsComeBy(cluster, routerPort, tell);
 
   const ofNodes = Object.fromEntries(
     machines.map(({ name, address }) => [name, `https://${address}:${routerPort}`]),
@@ -319,6 +353,7 @@ export async function installUpgradeAndUndo(
     );
     for (const each of loads) for (const resource of [come, gone]) await each.read(resource, origin);
   }
+  await componentsComeBy(cluster, routerPort, tell);
   const ofTheNodes = await loadOfNodes.stop();
   await onEach(cluster, load, newer, undone, { port: 6443, without: !isBeside }, tell);
   const { lines, faults: wrong } = await load.stop();

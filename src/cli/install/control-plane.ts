@@ -216,6 +216,10 @@ const podNames = v.pipe(
   v.transform(({ items }) => items.map(({ metadata }) => metadata.name)),
 );
 
+const conditions = v.nullish(v.array(v.object({ type: v.string(), status: v.string() })), []);
+const isReady = ({ type, status }: v.InferOutput<typeof conditions>[number]) =>
+  type === 'Ready' && status === 'True';
+
 const nodeList = v.pipe(
   v.object({
     items: v.array(
@@ -223,7 +227,7 @@ const nodeList = v.pipe(
         metadata: v.object({ name: v.string() }),
         status: v.object({
           addresses: v.nullish(v.array(v.object({ type: v.string(), address: v.string() })), []),
-          conditions: v.nullish(v.array(v.object({ type: v.string(), status: v.string() })), []),
+          conditions,
         }),
       }),
     ),
@@ -232,7 +236,7 @@ const nodeList = v.pipe(
     items.map(({ metadata, status }) => ({
       name: metadata.name,
       addresses: status.addresses.filter(({ type }) => type === 'InternalIP').map(({ address }) => address),
-      isReady: status.conditions.some((each) => each.type === 'Ready' && each.status === 'True'),
+      isReady: status.conditions.some(isReady),
     })),
   ),
 );
@@ -246,6 +250,7 @@ const hashAnnotation = 'kubernetes.io/config.hash';
 const reason = v.object({ reason: v.nullish(v.string()), message: v.nullish(v.string()) });
 const podStatus = v.object({
   ...reason.entries,
+  conditions,
   phase: v.nullish(v.string()),
   containerStatuses: v.nullish(
     v.array(
@@ -267,6 +272,7 @@ export const mirrorPod = v.pipe(
     /** Another one as soon as the kubelet has taken up another manifest. */
     hash: metadata.annotations[hashAnnotation],
     trouble: troubleOf(metadata.name, status),
+    isReady: status.conditions.some(isReady),
   })),
 );
 

@@ -35,6 +35,10 @@ const flags = section('Flags:', {
     uselessWith: ['undo'],
     description: 'Move kube-apiserver to another port, and give its port to the router.',
   }),
+  components: setting('components', boolean, {
+    uselessWith: ['undo'],
+    description: 'Lead the controller manager and the scheduler of this node through the router.',
+  }),
   kubeApiServerPort: setting('kube-apiserver-port', wholeNumber(1, 65_535, 'port'), {
     uselessWith: ['undo'],
     description: 'The port that kube-apiserver moves to with --take-port. Default: 6444, or the one it has.',
@@ -67,7 +71,7 @@ type InstallOptions = v.InferOutput<typeof flags>;
 export function installCommand(node: KubeadmNode = kubeadmNode()): Command {
   return {
     description:
-      'Start a router as a static pod beside the kube-apiserver of this node, on a port of its own: nothing of kube-apiserver changes, and clients come through the router once the load balancer points to it. With --take-port, a second step, the router takes the port that clients know, and kube-apiserver moves to another. Run it as root, one node at a time. If something does not become ready, everything is put back.',
+      'Start a router as a static pod beside the kube-apiserver of this node, on a port of its own: nothing of kube-apiserver changes, and clients come through the router once the load balancer points to it. With --components the controller manager and the scheduler of the node come through it, too. With --take-port the router takes the port that clients know, and kube-apiserver moves to another. Run it as root, one node at a time. If something does not become ready, everything is put back.',
     examples: [
       {
         comment: 'See every change, without making one.',
@@ -78,7 +82,12 @@ export function installCommand(node: KubeadmNode = kubeadmNode()): Command {
         line: ['install kubeadm', '--image=registry.example/mixed-version-proxy:0.1.0'],
       },
       {
-        comment: 'Afterwards, if kubelets and the components of the node are to come through it, too.',
+        comment: 'Afterwards, the controller manager and the scheduler of the node come through it, too.',
+        line: 'install kubeadm --components',
+      },
+      {
+        comment:
+          'Or the router takes the port that everybody on the node knows, kubelet and admin.conf included.',
         line: 'install kubeadm --take-port',
       },
       { comment: 'Put everything back.', line: 'install kubeadm --undo' },
@@ -106,7 +115,8 @@ export function installCommand(node: KubeadmNode = kubeadmNode()): Command {
 
 async function run(options: InstallOptions, context: CommandContext, node: KubeadmNode): Promise<void> {
   const { image, port, kubeApiServerPort, kubeconfig, timeout } = options;
-  const wish = { image, port, takesPort: options.takePort === true, kubeApiServerPort };
+  const [takesPort, leadsComponents] = [options.takePort === true, options.components === true];
+  const wish = { image, port, takesPort, leadsComponents, kubeApiServerPort };
   const site: InstallationSite = {
     node,
     controlPlane: () => controlPlaneOf(kubeconfig, node),

@@ -14,6 +14,7 @@ import {
   planInstallation,
 } from './kubeadm-plan.ts';
 import { moveKubeApiServer, securePortOf } from './move-kube-apiserver.ts';
+import { componentBefore, nodeComponents } from './node-components.ts';
 import { routerPaths, usedFiles } from './router-files.ts';
 import { settleService } from './service-port.ts';
 import { reasonNotStarted, routerOf, untilFree } from './started-pods.ts';
@@ -266,7 +267,8 @@ async function withKubeconfig(
 
 function filesOf(node: KubeadmNode, journal: Journal | undefined): Promise<ReadonlyMap<string, string>> {
   const { journal: _, ...own } = routerPaths;
-  return presentFiles([kubeApiServerManifestPath, ...Object.values(own)], journal, node);
+  const ofComponents = nodeComponents.flatMap(({ kubeconfig, manifest }) => [kubeconfig, manifest]);
+  return presentFiles([kubeApiServerManifestPath, ...Object.values(own), ...ofComponents], journal, node);
 }
 
 /**
@@ -275,11 +277,19 @@ function filesOf(node: KubeadmNode, journal: Journal | undefined): Promise<Reado
  */
 async function undoOf(journal: Journal, node: KubeadmNode): Promise<readonly FileChange[]> {
   const changes = planUndo(journal, await filesOf(node, journal), (path, present, before) =>
-    path === kubeApiServerManifestPath ? movedBack(present, before, journal.port) : undefined,
+    path === kubeApiServerManifestPath
+      ? movedBack(present, before, journal.port)
+      : componentBefore(path, present, before),
   );
-  // The router leaves the port first, also where it was there before kube-apiserver moved.
-  const isRouter = ({ path }: FileChange) => path === routerPaths.manifest;
-  return [...changes.filter(isRouter), ...changes.filter((change) => !isRouter(change))];
+  // Components leave the router before it goes, and have their kubeconfigs before they are started anew. The router leaves
+  // the port first, also where it was there before kube-apiserver moved.
+  const order = (wanted: readonly string[]) =>
+    wanted.flatMap((path) => changes.filter((change) => change.path === path));
+  const first = order([
+    ...nodeComponents.flatMap(({ kubeconfig, manifest }) => [kubeconfig, manifest]),
+    routerPaths.manifest,
+  ]);
+  return [...first, ...changes.filter((change) => !first.includes(change))];
 }
 
 /** Byte for byte what was there before, if it is still that which has been moved, be it once or several times. */

@@ -31,6 +31,7 @@ export const stepNames = [
   'kube-apiserver',
   'router',
   'service',
+  'components',
 ] as const;
 export type StepName = (typeof stepNames)[number];
 

@@ -1,10 +1,11 @@
 import { isNode, parseDocument } from 'yaml';
 import { isSameJson } from '../../runtime/same-json.ts';
-import { kubeApiServerManifestPath } from '../serve/kube-apiserver-manifest.ts';
+import { kubeApiServerManifestPath, parseKubeApiServerManifest } from '../serve/kube-apiserver-manifest.ts';
 import { changeTo, type FileChange } from './file-change.ts';
 import type { Journal } from './journal.ts';
 import { InstallationRefused, orRefuse } from './kubeadm-node.ts';
 import { moveKubeApiServer, securePortOf } from './move-kube-apiserver.ts';
+import { componentChanges, type NodeComponent, nodeComponents } from './node-components.ts';
 import { flagPatch, probePatch, routerConfiguration, routerManifest, routerPaths } from './router-files.ts';
 
 /** The router's own port where it leaves kube-apiserver its. */
@@ -18,6 +19,8 @@ export interface InstallationWish {
   readonly image: string | undefined;
   /** True if the router takes the port that clients know. One that has it keeps it in any case. */
   readonly takesPort: boolean;
+  /** True if the node's controller manager and scheduler come through the router. Those that do so go on. */
+  readonly leadsComponents: boolean;
   /** The router's beside kube-apiserver; `undefined`: as it is installed, at first 7443. */
   readonly port: number | undefined;
   /** Where the router takes the port that clients know; `undefined`: where kube-apiserver has been moved to, at first 6444. */
@@ -33,6 +36,12 @@ export interface InstallationPlan {
   readonly preparations: readonly FileChange[];
   readonly kubeApiServer: FileChange | undefined;
   readonly router: FileChange | undefined;
+  readonly components: readonly ComponentPlan[];
+}
+
+interface ComponentPlan {
+  readonly component: NodeComponent;
+  readonly changes: readonly FileChange[];
 }
 
 /** True if the router has the port that clients know. */
@@ -102,7 +111,26 @@ export function planInstallation(
     ],
     kubeApiServer,
     router,
+    components: leadsComponents(wish, journal) ? componentsFor(files, manifest, routerPort) : [],
   };
+}
+
+function leadsComponents({ leadsComponents }: InstallationWish, journal: Journal | undefined): boolean {
+  const paths = nodeComponents.map(({ kubeconfig }): string => kubeconfig);
+  return leadsComponents || (journal?.files ?? []).some(({ path }) => paths.includes(path));
+}
+
+function componentsFor(
+  files: ReadonlyMap<string, string>,
+  manifest: string,
+  port: number,
+): readonly ComponentPlan[] {
+  const advertised = parseKubeApiServerManifest(manifest).flags.get('advertise-address');
+  const addresses = ['127.0.0.1', 'localhost', ...(advertised === undefined ? [] : [advertised])];
+  return nodeComponents.flatMap((component) => {
+    const changes = componentChanges(component, files, { port, addresses });
+    return changes.length === 0 ? [] : [{ component, changes }];
+  });
 }
 
 interface Ports extends Pick<InstallationPlan, 'port' | 'routerPort' | 'kubeApiServerPort'> {
@@ -142,8 +170,10 @@ function portsFor(
   return { port, takesPort, routerPort, kubeApiServerPort };
 }
 
-export function changesOf({ preparations, kubeApiServer, router }: InstallationPlan): readonly FileChange[] {
-  return [...preparations, kubeApiServer, router].filter((change) => change !== undefined);
+export function changesOf(plan: InstallationPlan): readonly FileChange[] {
+  const { preparations, kubeApiServer, router, components } = plan;
+  const ofComponents = components.flatMap(({ changes }) => changes);
+  return [...preparations, kubeApiServer, router, ...ofComponents].filter((change) => change !== undefined);
 }
 
 /** Somebody's own, once it is there, but for the port of one that an earlier run made. */

@@ -1,5 +1,6 @@
 import type { ControlPlane, MirrorPod } from './control-plane.ts';
 import { type InstallationSite, waitUntil } from './installation-checks.ts';
+import type { NodeComponent } from './node-components.ts';
 
 /** A static pod of the node that is waited for. */
 export interface AwaitedPod {
@@ -24,6 +25,26 @@ export async function untilStarted(
   await waitUntil(timeout, () => reasonNotStarted(controlPlane, pod));
 }
 
+/** A pod that has no port to ask on from elsewhere: the kubelet's word alone tells. */
+export async function untilStartedAnew(
+  controlPlane: ControlPlane,
+  name: NodeComponent['name'],
+  isOfManifest: (mirror: MirrorPod) => boolean,
+  { say, timeout }: InstallationSite,
+): Promise<void> {
+  await say(`waiting for ${name}`);
+  await waitUntil(timeout, async () => {
+    const mirror = await controlPlane.mirrorOf(name);
+    if (mirror === undefined || !isOfManifest(mirror)) return notTakenUp(name);
+    if (mirror.isReady) return undefined;
+    return mirror.trouble ?? `the pod ${name} is not ready`;
+  });
+}
+
+function notTakenUp(name: string): string {
+  return `the API does not show that the kubelet has taken up the manifest of ${name}: see that the kubelet and the container runtime run`;
+}
+
 export async function untilFree(port: number, { node, say, timeout }: InstallationSite): Promise<void> {
   await say(`waiting until ${port} is free`);
   await waitUntil(timeout, async () =>
@@ -42,8 +63,6 @@ export async function reasonNotStarted(
   const mirror = isReplacing ? asked : await controlPlane.mirrorOf(name);
   const isTakenUp = isOfManifest === undefined || (mirror !== undefined && isOfManifest(mirror));
   if (reason === undefined && isTakenUp) return undefined;
-  const trouble = isTakenUp
-    ? mirror?.trouble
-    : `the API does not show that the kubelet has taken up the manifest of ${name}: see that the kubelet and the container runtime run`;
+  const trouble = isTakenUp ? mirror?.trouble : notTakenUp(name);
   return [reason, trouble].filter((each) => each !== undefined).join('; ');
 }

@@ -7,7 +7,7 @@ import { hasTakenPort, type InstallationPlan } from './kubeadm-plan.ts';
 import { grantRights, rightsChanges, withdrawRights } from './rights.ts';
 import { routerPaths } from './router-files.ts';
 import { leadService, settleService } from './service-port.ts';
-import { routerOf, untilFree, untilStarted } from './started-pods.ts';
+import { routerOf, untilFree, untilStarted, untilStartedAnew } from './started-pods.ts';
 
 /** A part of an installation that can be left out, run alone, and taken back. */
 export interface Step {
@@ -106,6 +106,7 @@ export function stepsOf(run: InstallationRun, made: readonly FileChange[]): read
     kubeApiServerStep(run),
     routerStep(run),
     serviceStep(run),
+    componentsStep(run),
   ];
 }
 
@@ -223,6 +224,30 @@ function serviceStep({ controlPlane, plan }: InstallationRun): Step {
     },
     do: wanted,
     undo: async () => {},
+  };
+}
+
+/** One after the other: the kubeconfig, then the manifest by which the kubelet starts the component anew. */
+function componentsStep(run: InstallationRun): Step {
+  const { site, controlPlane, plan } = run;
+  const each = plan.components.map(({ component, changes }) => ({
+    name: component.name,
+    files: fileStep(run, 'components', changes),
+  }));
+  return {
+    name: 'components',
+    isDone: async () => each.length === 0,
+    plan: async () => plan.components.flatMap(({ changes }) => changes),
+    async do() {
+      for (const { name, files } of each) {
+        const before = await controlPlane.mirrorOf(name);
+        await files.do();
+        await untilStartedAnew(controlPlane, name, isOther(before), site);
+      }
+    },
+    async undo() {
+      for (const { files } of each.toReversed()) await files.undo();
+    },
   };
 }
 
