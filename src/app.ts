@@ -28,8 +28,8 @@ export function createApp(options: AppOptions & AppParts): Hono<HandlerEnvironme
 
   // Requests to API servers go through `handleRequest`: accept (400), identify (401), decide by one view, gate (429), a
   // loop of tries (503).
-  const toApiServer = async (inbound: InboundRequest): Promise<Response> =>
-    responseOf(await handleRequest(inbound, router, router.serve, logger));
+  const toApiServer = (inbound: InboundRequest): Promise<Response> =>
+    handleRequest(inbound, router, router.serve, logger).then(responseOf);
 
   /** In a module of its own: a Worker loads it with the first request for an own path (decisions/0008). */
   async function toOwnApp(request: Request, env: object | undefined): Promise<Response> {
@@ -41,7 +41,8 @@ export function createApp(options: AppOptions & AppParts): Hono<HandlerEnvironme
     return ownApp.fetch(request, env);
   }
 
-  const app = new Hono<HandlerEnvironment>();
+  // One handler takes every path: none has to be cut out of the URL.
+  const app = new Hono<HandlerEnvironment>({ getPath: () => '/' });
   app.all('*', (context) => {
     const request = requestOf(context);
     const inbound = getInbound(request, context.env);

@@ -161,8 +161,9 @@ test('a transport is asked to send in two places, and both have the request from
   // Requests that leave go to our pool, by undici's interface as well, or to undici's pool behind it.
   assert.deepEqual(placesOf(/\.submit\(/), [
     'packages/http2/client/http2-pool.ts',
-    'src/node/destinations/node-transport.ts',
+    'src/node/destinations/exchange.ts',
   ]);
+  assert.deepEqual(placesOf(/\.submitTo\(/), ['src/node/destinations/node-transport.ts']);
   assert.deepEqual(placesOf(/\.dispatch\(/), [
     'packages/http2/client/dispatched-request.ts',
     'src/node/destinations/exchange.ts',

@@ -60,26 +60,27 @@ export class ServerAsking {
 
   /**
    * Waits for a server of which one probe has to say whether it is still there.
-   * @returns the server to ask first; the 503 where none may be asked, or the request comes too soon for it
+   * @returns the server to ask first; the 503 where none may be asked, or the request comes too soon for it. A promise only where
+   *   it has to wait
    */
-  async first(admitted: AdmittedRequest): Promise<FirstServer | ResponseToSend> {
+  first(request: AdmittedRequest): FirstServer | ResponseToSend | Promise<FirstServer | ResponseToSend> {
     const { decider, settings } = this;
-    for (let request = admitted; ; ) {
-      const candidates = request.decision.decision === 'peer' ? request.decision : noCandidates;
-      const chosen = this.#choose(request, candidates);
-      if (chosen.kind === 'response') return chosen;
-      const known = settings.health?.settled(chosen.destination.id, request.inbound.signal);
-      if (known === undefined) {
-        if (decider.comesTooSoon(request, candidates, chosen)) return notReady(request);
-        if (decider.isUnconfirmed(request)) return notReady(request, 'VersionNotConfirmed');
-        return { ...chosen, request };
-      }
-      await known;
-      // The client has left: nothing is sent for it.
-      if (request.inbound.signal.aborted) return notReady(request);
-      // A server that is back may be another one.
-      request = await settled(decidedAnew(request, decider), decider, settings);
-    }
+    const candidates = request.decision.decision === 'peer' ? request.decision : noCandidates;
+    const chosen = this.#choose(request, candidates);
+    if (chosen.kind === 'response') return chosen;
+    const known = settings.health?.settled(chosen.destination.id, request.inbound);
+    if (known !== undefined) return this.#firstOnce(known, request);
+    if (decider.comesTooSoon(request, candidates, chosen)) return notReady(request);
+    if (decider.isUnconfirmed(request)) return notReady(request, 'VersionNotConfirmed');
+    return { ...chosen, request };
+  }
+
+  async #firstOnce(known: Promise<void>, request: AdmittedRequest): Promise<FirstServer | ResponseToSend> {
+    await known;
+    // The client has left: nothing is sent for it.
+    if (request.inbound.signal.aborted) return notReady(request);
+    // A server that is back may be another one.
+    return this.first(await settled(decidedAnew(request, this.decider), this.decider, this.settings));
   }
 
   #choose(request: AdmittedRequest, candidates: Candidates): ServerToAsk | ResponseToSend {

@@ -79,11 +79,12 @@ export function createDecider(settings: RouterSettings) {
     // A router that has just been started does not know what others go by.
     if (requestInfo.isResourceRequest && routingTable.isAwaited?.() === true) return untilReadAgain;
     const { known: table, snapshot } = view;
+    // Nearly always: no look at the clock, then.
+    if (table?.comparison === undefined && (health === undefined || health.notKnown().size === 0)) return 0;
     const now = steadyClock();
     const wait = untilVersionSettles(requestInfo, table, { now, preferredVersion });
     if (wait > 0 || table === undefined || snapshot === undefined || health === undefined) return wait;
     const notKnown = health.notKnown();
-    // Nearly always: nothing is made on the request path, then.
     if (notKnown.size === 0) return 0;
     // Another router may prefer the version of servers that this one has not read yet: of several that were upgraded while it
     // was down no one alone is the majority.

@@ -2,7 +2,7 @@ import { rememberingRequests } from '../apimachinery/remembered-requests.ts';
 import { internalError } from '../apimachinery/status.ts';
 import { auditIdOf, withAuditId } from '../request/headers.ts';
 import { type InboundRequest, isRead } from '../request/inbound.ts';
-import { type Outcome, ownResponse, type ResponseToSend } from '../request/transport.ts';
+import { type Outcome, ownResponse } from '../request/transport.ts';
 import { policyWarning } from '../routing/policy-warning.ts';
 import type { Logger } from '../runtime/logger.ts';
 import { acceptRequest, identifyCaller } from './admission.ts';
@@ -18,40 +18,37 @@ import { settled } from './settle.ts';
 import { unavailable } from './unavailable.ts';
 
 /** Serves what is admitted: `HttpRouter.serve`, or `Router.deliver` with an upgrade's own way to send. */
-type Serve = (request: AdmittedRequest) => Outcome | Promise<Outcome>;
-
-type Steps = Pick<Router, 'accept' | 'identify' | 'decide'>;
+type Serve = (request: AdmittedRequest) => Promise<Outcome>;
 
 /**
  * The way of every request, for fetch handlers and upgrades alike: accept (400), identify (401), decide by one view, serve; then the
- * response is given its audit ID and recorded. A failure becomes a 500 Status.
+ * response is given its audit ID and recorded. A failure becomes a 500 Status. Nearly no request has to wait before it is sent: who is
+ * asked returns a promise only where it does, for each promise costs every request.
  */
 export async function handleRequest(
   inbound: InboundRequest,
-  router: Steps,
+  router: Pick<Router, 'accept' | 'identify' | 'decide'>,
   serve: Serve,
   logger: Logger,
 ): Promise<Outcome> {
   try {
-    const request = await admit(inbound, router);
-    const outcome = 'response' in request ? request : await serve(request);
-    if (outcome.kind === 'response' && !outcome.isPassedOn) withAuditId(outcome.response, inbound);
-    inbound.record?.responded(outcome.kind === 'sent' ? outcome.status : outcome.response.status);
-    return outcome;
+    const requestInfo = router.accept(inbound);
+    if ('response' in requestInfo) return responded(inbound, requestInfo);
+    const identified = router.identify(inbound);
+    const caller = identified instanceof Promise ? await identified : identified;
+    if (caller.kind === 'response') return responded(inbound, caller);
+    if (inbound.record !== undefined) inbound.record.caller = caller;
+    return responded(inbound, await serve(router.decide(inbound, requestInfo, caller)));
   } catch (error) {
-    const response = withAuditId(internalError(error, logger, auditIdOf(inbound)), inbound);
-    inbound.record?.responded(response.status);
-    return ownResponse(response);
+    return responded(inbound, ownResponse(internalError(error, logger, auditIdOf(inbound))));
   }
 }
 
-async function admit(inbound: InboundRequest, router: Steps): Promise<AdmittedRequest | ResponseToSend> {
-  const requestInfo = router.accept(inbound);
-  if ('response' in requestInfo) return requestInfo;
-  const caller = await router.identify(inbound);
-  if (caller.kind === 'response') return caller;
-  if (inbound.record !== undefined) inbound.record.caller = caller;
-  return router.decide(inbound, requestInfo, caller);
+/** @returns the same outcome, recorded; the router's own response with the audit ID of the request */
+function responded(inbound: InboundRequest, outcome: Outcome): Outcome {
+  if (outcome.kind === 'response' && !outcome.isPassedOn) withAuditId(outcome.response, inbound);
+  inbound.record?.responded(outcome.kind === 'sent' ? outcome.status : outcome.response.status);
+  return outcome;
 }
 
 /** The router of ordinary requests, which a transport sends. */
@@ -62,7 +59,7 @@ export interface HttpRouter extends Router {
    * The request as it is to be served, later and decided anew where the version that responds changes in a moment. `deliver`
    * waits itself; a library's own handlers, to which nothing is delivered, are called with this.
    */
-  settled(request: AdmittedRequest): Promise<AdmittedRequest>;
+  settled(request: AdmittedRequest): AdmittedRequest | Promise<AdmittedRequest>;
   /** The response in place of that of a library's own handlers; `undefined` when theirs is to be passed on. */
   inPlaceOf(response: Response, request: AdmittedRequest): Promise<Response | undefined>;
 }
@@ -75,7 +72,7 @@ export function createRouter(settings: RouterSettings): HttpRouter {
   const forward = forwardBy(settings.transport, {
     // A request that a router has sent here carries the warning of that router.
     warningOf: ({ requestInfo, decision, view: { known } }) =>
-      known === undefined || decision.reason === 'AlreadyRerouted'
+      known?.comparison === undefined || decision.reason === 'AlreadyRerouted'
         ? undefined
         : policyWarning(requestInfo, known, { now: steadyClock(), preferredVersion }),
   });
@@ -88,35 +85,40 @@ export function createRouter(settings: RouterSettings): HttpRouter {
     return merger;
   }
 
-  async function serve(request: AdmittedRequest): Promise<Outcome> {
-    const merged = isMerged(request) ? await (await merging()).respond(request, deliver) : undefined;
+  function serve(request: AdmittedRequest): Promise<Outcome> {
+    return isMerged(request) ? serveMerged(request) : deliver(request, forward);
+  }
+
+  async function serveMerged(request: AdmittedRequest): Promise<Outcome> {
+    const merged = await (await merging()).respond(request, deliver);
     return merged ?? deliver(request, forward);
   }
 
-  async function deliver(request: AdmittedRequest, send: Send): Promise<Outcome> {
+  function deliver(request: AdmittedRequest, send: Send): Promise<Outcome> {
     const refusal = refuse?.(request);
-    if (refusal !== undefined) return ownResponse(refusal);
+    if (refusal !== undefined) return Promise.resolve(ownResponse(refusal));
     return gate === undefined
       ? trySettled(request, send)
       : gate.pass(request, () => trySettled(request, send));
   }
 
-  async function trySettled(request: AdmittedRequest, send: Send): Promise<Outcome> {
+  function trySettled(request: AdmittedRequest, send: Send): Promise<Outcome> {
     const { inbound } = request;
     retryBudget.deposit();
     // Until a response begins, a server may say that it did not process the request.
     const keepsBody = inbound.keepBody !== undefined && !isRead(inbound.method);
     if (keepsBody) inbound.keepBody?.();
-    try {
-      return await tryServers(await settled(request, decider, settings), send);
-    } finally {
-      if (keepsBody) inbound.forgetBody?.();
-    }
+    const outcome = tryServers(settled(request, decider, settings), send);
+    return keepsBody ? outcome.finally(() => inbound.forgetBody?.()) : outcome;
   }
 
   /** The loop of tries: the first server, then whoever `Tries` names after each failure. */
-  async function tryServers(admitted: AdmittedRequest, send: Send): Promise<Outcome> {
-    const first = await asking.first(admitted);
+  async function tryServers(
+    admitted: AdmittedRequest | Promise<AdmittedRequest>,
+    send: Send,
+  ): Promise<Outcome> {
+    const chosen = asking.first(admitted instanceof Promise ? await admitted : admitted);
+    const first = chosen instanceof Promise ? await chosen : chosen;
     if (first.kind === 'response') return first;
     const { request } = first;
     let result = await asking.ask(request, first, send, asking.othersLeft(first));

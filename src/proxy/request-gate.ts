@@ -33,7 +33,7 @@ export class RequestGate {
    * whole: what a client does not take of it is memory, and holds no place of others (kube-apiserver's handler returns then, too).
    * Where that cannot be told, it counts until `deliver` has responded.
    */
-  async pass(
+  pass(
     { inbound, requestInfo, caller }: Omit<AdmittedRequest, 'view'>,
     deliver: () => Promise<Outcome>,
   ): Promise<Outcome> {
@@ -43,7 +43,7 @@ export class RequestGate {
     if (!isExempt && this.#isFull(kind, isIdentified)) {
       inbound.record?.turnedAway('Overloaded');
       const text = 'Too many requests, please try again later.';
-      return ownResponse(statusResponse('TooManyRequests', text, { retryAfterSeconds }));
+      return Promise.resolve(ownResponse(statusResponse('TooManyRequests', text, { retryAfterSeconds })));
     }
     this.#add(kind, isIdentified, 1);
     const leave = () => this.#add(kind, isIdentified, -1);

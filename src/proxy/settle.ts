@@ -19,6 +19,8 @@ const confirmedSoon = 20;
  */
 const waitsAtMost = countsAfter + versionSettlesFor;
 
+type SettleSettings = Pick<RouterSettings, 'health' | 'random' | 'monotonicClock'>;
+
 /** @returns the request, by a new view: what it was decided by may have changed while it waited */
 export function decidedAnew({ inbound, requestInfo, caller }: AdmittedRequest, decider: Decider) {
   return decider.decide(inbound, requestInfo, caller);
@@ -27,15 +29,25 @@ export function decidedAnew({ inbound, requestInfo, caller }: AdmittedRequest, d
 /**
  * Waits while the version that responds is about to change, while servers are untried, and while no server has confirmed which
  * version writes go to. Who cannot confirm it in time gets 503 (`VersionNotConfirmed`) afterwards.
- * @returns the request as it is to be served: as it came, where there is nothing to wait for; else decided anew
+ * @returns the request as it is to be served: as it came, where there is nothing to wait for; else, once it has waited, decided anew
  */
-export async function settled(
+export function settled(
   request: AdmittedRequest,
   decider: Decider,
-  { health, random, monotonicClock }: Pick<RouterSettings, 'health' | 'random' | 'monotonicClock'>,
-): Promise<AdmittedRequest> {
+  settings: SettleSettings,
+): AdmittedRequest | Promise<AdmittedRequest> {
   const wait = decider.untilVersionSettles(request);
-  if (wait === 0 && !decider.isUnconfirmed(request)) return request;
+  return wait === 0 && !decider.isUnconfirmed(request)
+    ? request
+    : settledAfter(wait, request, decider, settings);
+}
+
+async function settledAfter(
+  wait: number,
+  request: AdmittedRequest,
+  decider: Decider,
+  { health, random, monotonicClock }: SettleSettings,
+): Promise<AdmittedRequest> {
   // Nobody waits for a client that has left; a transport sends nothing for one.
   const { signal } = request.inbound;
   const isForTrial = health?.areToBeTried();

@@ -59,14 +59,12 @@ export class Tries {
     const isFirstTime = this.#left === this.#rule.atMost;
     // A server that was lost a moment ago may be back, and serve what another one denies.
     if (isFirstTime && isNotServed(this.#last) && !isServedBySnapshot(this.request.decision)) {
-      await health?.allSettled(this.request.inbound.signal);
+      await health?.allSettled(this.request.inbound);
     }
     this.#lookAgain();
     let answer = this.#choose();
     const known =
-      typeof answer === 'string'
-        ? undefined
-        : health?.settled(answer.destination.id, this.request.inbound.signal);
+      typeof answer === 'string' ? undefined : health?.settled(answer.destination.id, this.request.inbound);
     if (known !== undefined) {
       await known;
       this.#lookAgain();

@@ -260,7 +260,7 @@ test('who waits for a server is woken by what ends the waiting, and by the end o
     health.connectionLost(id);
   }
   const client = new AbortController();
-  const left = health.settled('a', client.signal);
+  const left = health.settled('a', client);
   const all = health.allSettled();
   let isOver = false;
   void all?.then(() => {
@@ -277,7 +277,7 @@ test('who waits for a server is woken by what ends the waiting, and by the end o
   health.probed('b', 'not-ready');
   await all;
   assert.deepEqual([health.areAwaited(), health.allSettled()], [false, undefined]);
-  await health.until(() => false, client.signal);
+  await health.until(() => false, client);
 });
 
 test('a view stays the same object until something has changed that a decision depends on', () => {

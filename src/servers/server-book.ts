@@ -74,6 +74,11 @@ export interface HealthObserver {
   stoodStill?(milliseconds: number): void;
 }
 
+/** Asked for its signal only by who waits: a request makes the signal when it is first asked for. */
+interface Client {
+  readonly signal: AbortSignal;
+}
+
 interface Waiter {
   readonly isOver: () => boolean;
   readonly end: () => void;
@@ -94,7 +99,9 @@ export class ServerBook {
   #isVerificationChanged = false;
   #view = plainView(undefined);
   #viewedBy = this.#notKnown;
-  #lookedAt: { readonly now: number; readonly date: number } | undefined;
+  /** The last look, by both clocks; `undefined`: none so far. */
+  #lookedAt: number | undefined;
+  #lookedAtDate: number | undefined;
   readonly #options: ServerBookOptions;
   readonly #monotonic: () => number;
 
@@ -149,11 +156,12 @@ export class ServerBook {
    */
   look(): void {
     const { wall = Date.now } = this.#options;
-    const [now, date] = [this.#monotonic(), wall()];
-    const last = this.#lookedAt;
-    this.#lookedAt = { now, date };
+    const now = this.#monotonic();
+    const date = wall();
     // CLOCK_MONOTONIC stands still while the machine is suspended; a wall clock may be set.
-    const stood = last === undefined ? 0 : Math.max(now - last.now, date - last.date);
+    const stood = Math.max(now - (this.#lookedAt ?? now), date - (this.#lookedAtDate ?? date));
+    this.#lookedAt = now;
+    this.#lookedAtDate = date;
     if (stood < standStill) return;
     for (const observer of this.#observers) observer.stoodStill?.(stood);
     for (const id of this.#records.keys()) this.apply(id, { kind: 'stood still' });
@@ -265,9 +273,10 @@ export class ServerBook {
   /**
    * Waits for a change of the records.
    * @param isOver asked now, and after each change
-   * @param signal ends the waiting as well: nobody waits for a client that has left
+   * @param client its signal ends the waiting as well: nobody waits for a client that has left
    */
-  until(isOver: () => boolean, signal?: AbortSignal): Promise<void> {
+  until(isOver: () => boolean, client?: Client): Promise<void> {
+    const signal = client?.signal;
     if (isOver() || signal?.aborted === true) return Promise.resolve();
     return new Promise((resolve) => {
       const waiter: Waiter = {
@@ -287,19 +296,19 @@ export class ServerBook {
    * Waits until a probe has told whether a server that was lost, or may have been replaced, is still the same.
    * @returns left out where there is nothing to wait for
    */
-  settled(id: string, signal?: AbortSignal): Promise<void> | undefined {
+  settled(id: string, client?: Client): Promise<void> | undefined {
     const record = this.#records.get(id);
     if (record === undefined || !isAwaited(record)) return undefined;
     return this.until(() => {
       const now = this.#records.get(id);
       return now === undefined || !isAwaited(now);
-    }, signal);
+    }, client);
   }
 
   /** `settled` of the servers that are awaited now. */
-  allSettled(signal?: AbortSignal): Promise<unknown> | undefined {
+  allSettled(client?: Client): Promise<unknown> | undefined {
     if (!this.areAwaited()) return undefined;
-    return Promise.all([...this.#records.keys()].map((id) => this.settled(id, signal)));
+    return Promise.all([...this.#records.keys()].map((id) => this.settled(id, client)));
   }
 
   areAwaited(): boolean {

@@ -1,5 +1,10 @@
 import type { Dispatcher } from 'undici';
-import { type ClientRequest, Http2Error, type RequestListener } from '../../../packages/http2/index.ts';
+import {
+  type ClientRequest,
+  Http2Error,
+  type Http2Pool,
+  type RequestListener,
+} from '../../../packages/http2/index.ts';
 import type { HeldBytes, ResponseSource, ResponseWriter } from '../../../packages/http2/shared.ts';
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { TransportError, type TransportErrorCode } from '../../request/destination.ts';
@@ -57,7 +62,8 @@ export class Exchange implements RequestListener, ResponseWriter, Expiring {
   /** Resolves with the head of the response. @throws {TransportError} */
   readonly result: Promise<SendResult>;
   readonly #options: ExchangeOptions;
-  readonly #submittedAt = performance.now();
+  /** Since the request waits for a connection. */
+  #waitsSince: number | undefined;
   readonly #sink: ResponseSink;
   /** Dropped with the head: it refers to the request, which an open watch must not keep in memory. */
   #onResponseHead: OnResponseHead | undefined;
@@ -96,11 +102,19 @@ export class Exchange implements RequestListener, ResponseWriter, Expiring {
     if (this.#deadline !== undefined) this.#options.deadlines?.restart(this.#deadline);
   }
 
+  submitTo(pool: Pick<Http2Pool, 'submit'>, request: ClientRequest): void {
+    pool.submit(request, this);
+    if (this.#state === 'waiting' && this.#source === undefined) this.#waitsSince = performance.now();
+  }
+
   begun(source: ResponseSource): void {
     // Nothing is written then.
     if (this.isOver) throw cancelled();
     const { origin, stillHolds } = this.#options;
-    if (performance.now() - this.#submittedAt > waited && stillHolds?.() === false) {
+    // On another connection it begins anew.
+    const isAgain = this.#source !== undefined;
+    const hasWaited = this.#waitsSince !== undefined && performance.now() - this.#waitsSince > waited;
+    if ((isAgain || hasWaited) && stillHolds?.() === false) {
       const message = `${origin}: connected when the request was to go elsewhere`;
       throw new TransportError('DecisionOutdated', message, { mayHaveBeenProcessed: false });
     }

@@ -149,7 +149,7 @@ export class NodeTransport implements Transport {
     const { destination, presentFrontProxyCertificate, method, target, headers } = outbound;
     const content = source && new BodyStream(source, () => exchange.progressed());
     const pool = this.#poolTo(destination, presentFrontProxyCertificate);
-    pool.submit({ method, target, headers, content }, exchange);
+    exchange.submitTo(pool, { method, target, headers, content });
   }
 
   #poolTo(destination: Destination, presentFrontProxyCertificate: boolean): DestinationPool {

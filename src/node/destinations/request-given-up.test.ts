@@ -81,7 +81,7 @@ test('a request that would go elsewhere by the time its connection is there is n
     const sink = new WebResponseSink(new AbortController().signal);
     const options = { origin: 'https://cp-a', sink, stillHolds: () => false };
     const exchange = new Exchange(options, ({ headers }) => ({ kind: 'forward', headers }));
-    pool.submit({ method: 'GET', target: '/', headers: [], content: undefined }, exchange);
+    exchange.submitTo(pool, { method: 'GET', target: '/', headers: [], content: undefined });
     now += waits;
     dialled.resolve();
     if (isSent) assert.equal((await exchange.result).kind, 'response');

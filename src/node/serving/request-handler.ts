@@ -139,7 +139,10 @@ async function respond(
   } catch (error) {
     response = errorResponse(error, logger);
   }
-  await writeResponse(response, bindings.incoming, bindings.outgoing, logger);
+  // A sink may have begun to write one: that is left alone.
+  if (!bindings.outgoing.headersSent) {
+    await writeResponse(response, bindings.incoming, bindings.outgoing, logger);
+  }
 }
 
 /** Options of the writer of @hono/node-server. */
@@ -152,14 +155,13 @@ const writerOptions = {
   hostname: 'localhost',
 };
 
-/** Writes a web `Response` as @hono/node-server does. Where a sink has begun to write one, that is left alone. */
+/** Writes a web `Response` as @hono/node-server does. */
 async function writeResponse(
   response: Response,
   incoming: IncomingMessage,
   outgoing: ServerResponse,
   logger: Logger,
 ): Promise<void> {
-  if (outgoing.headersSent) return;
   // A 400 of the router means that the request is ambiguous: what follows on the connection may be a part of it, and is
   // not read (RFC 9112 section 11.2).
   if (response.status === 400) outgoing.shouldKeepAlive = false;
