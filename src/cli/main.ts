@@ -1,4 +1,4 @@
-import { keepWatchdog } from '../node/process/signals.ts';
+import { endWith, keepWatchdog } from '../node/process/signals.ts';
 import { runCommandLine } from './run-command-line.ts';
 import { processContext } from './terminal/command-context.ts';
 
@@ -9,6 +9,4 @@ keepWatchdog(process.env);
 process.exitCode = 13;
 
 /** Without `await` here: a bundle in CommonJS has none outside of functions. */
-export const done = runCommandLine(process.argv.slice(2), processContext()).then((code) => {
-  process.exitCode = code;
-});
+export const done = runCommandLine(process.argv.slice(2), processContext()).then(endWith);

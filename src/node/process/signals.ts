@@ -28,11 +28,29 @@ export function shutdownSignal(): Promise<ShutdownSignal> {
           receivedAt = performance.now();
           resolve(signal);
         } else if (performance.now() - receivedAt > echo) {
-          process.exit(exitCodes[signal]);
+          endNow(exitCodes[signal]);
         }
       });
     }
   });
+}
+
+/** Milliseconds for what a command has left behind. */
+const spare = 1_000;
+
+/** Has the process end with this code, though a file system hangs that one of its files is on. */
+export function endWith(code: number): void {
+  process.exitCode = code;
+  // Of no effect where nothing is left that the process waits for.
+  setTimeout(() => endNow(code), spare).unref();
+}
+
+/**
+ * `process.exit` waits for libuv's threads, of which a hung file system keeps one for as long as it hangs. Another program in
+ * the place of this one ends them; a signal would not, for the first process of a container gets none that it does not hear.
+ */
+function endNow(code: number): void {
+  process.execve?.(process.execPath, [process.execPath, '--eval', `process.exit(${code})`], {});
 }
 
 /** SIGHUP asks a daemon to read its files again. From then on it does not end the process any more. */
