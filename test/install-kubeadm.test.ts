@@ -2,15 +2,14 @@ import assert from 'node:assert/strict';
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
-import type { KubeadmNode } from '../src/cli/install/kubeadm-node.ts';
 import { routerPaths } from '../src/cli/install/router-files.ts';
 import { createAuthority } from './support/certificates.ts';
 import {
   clusterRoles,
   controlPlaneNode,
-  image,
   impatient,
   kubeApiServerManifest,
+  meetCutOffs,
 } from './support/control-plane-node.ts';
 import { temporaryDirectory } from './support/temporary-directory.ts';
 
@@ -332,31 +331,9 @@ test('the way out needs no API: --undo puts everything back while no API server 
   assert.deepEqual(await node.files(), node.before);
 });
 
-test('half an installation is finished by the next one, or taken back, whenever it was cut off', async (context) => {
-  const node = await controlPlaneNode(context);
-  for (const writes of [0, 1, 2, 5, 10, 12]) {
-    for (const isUndone of [true, false]) {
-      let left = writes;
-      // As one that is killed: from then on nothing is written any more, and nothing put back.
-      const cutOff: KubeadmNode = {
-        ...node.node,
-        write: async (change) => {
-          left -= 1;
-          if (left < 0) throw new Error('killed');
-          await node.node.write(change);
-        },
-      };
-      const { errors } = await node.run([`--image=${image}`, '--take-port'], cutOff);
-      assert.match(errors, /killed/, String(writes));
-      // The file that was being written then.
-      if (writes > 1)
-        await node.write('/etc/mixed-version-proxy/.mixed-version-proxy-reader.kubeconfig', '#');
-      if (!isUndone) assert.equal((await node.install()).errors, '', String(writes));
-      assert.equal((await node.undo()).errors, '', String(writes));
-      assert.deepEqual(await node.files(), node.before, String(writes));
-      assert.deepEqual(node.cluster.store.list(clusterRoles), [], String(writes));
-    }
-  }
+test('half an installation is finished by the next one, or taken back', async (context) => {
+  // Wherever it was cut off: install-kubeadm-cut-off.slow.test.ts.
+  await meetCutOffs(await controlPlaneNode(context), [5]);
 });
 
 test('what kubeadm has written since stays: an upgraded kube-apiserver is moved back, not set back', async (context) => {

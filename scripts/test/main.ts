@@ -20,8 +20,8 @@ const mostFilesPerProcess = 15;
 /** Suites with a process of their own: each measures the memory of its process, or builds a Worker in a hook. */
 const ownProcess =
   /^test\/(?:worker\/.*|faults\/server-faults|security\/(?:.*-floods|http2-reset-uploads|overload))\.test\.ts$/;
-/** Two more than there are cores: suites wait as long as they compute. */
-const runsAtOnce = availableParallelism() + 2;
+/** Three to a core: suites wait twice as long as they compute. */
+const runsAtOnce = 3 * availableParallelism();
 
 const root = join(import.meta.dirname, '..', '..');
 const { values, positionals: wanted } = parseArgs({

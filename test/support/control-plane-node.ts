@@ -7,7 +7,12 @@ import { TLSSocket } from 'node:tls';
 import type { ExampleApiServerOptions } from '../../demo/example-api-server/index.ts';
 import { writeKubeconfig } from '../../demo/kubeconfig.ts';
 import { installCommand } from '../../src/cli/install/install-command.ts';
-import { backupPrefix, type KubeadmNode, kubeadmNode } from '../../src/cli/install/kubeadm-node.ts';
+import {
+  backupPrefix,
+  type KubeadmNode,
+  kubeadmNode,
+  type SteadyClock,
+} from '../../src/cli/install/kubeadm-node.ts';
 import { nodeComponents } from '../../src/cli/install/node-components.ts';
 import { parseArguments } from '../../src/cli/terminal/command.ts';
 import { type CommandContext, CommandFailure, portInUse } from '../../src/cli/terminal/command-context.ts';
@@ -78,7 +83,10 @@ interface NodeOptions {
   readonly other?: ReturnType<typeof nodeObject>;
 }
 
-/** A control-plane node in a folder, with a kubelet, in a cluster that keeps what kubeadm keeps in one. */
+/**
+ * A control-plane node in a folder, with a kubelet, in a cluster that keeps what kubeadm keeps in one. Where the installation
+ * sleeps, the kubelet looks once, and the time is over.
+ */
 export async function controlPlaneNode(context: TestContext, options: NodeOptions = {}) {
   const cluster = await syncCluster(context);
   const api = await cluster.startServer({
@@ -156,9 +164,18 @@ export async function controlPlaneNode(context: TestContext, options: NodeOption
     unready,
   });
   context.after(() => kubelet.stop());
+  let now = 0;
+  const clock: SteadyClock = {
+    now: () => now,
+    async sleep(milliseconds) {
+      now += milliseconds;
+      await kubelet.looked();
+    },
+  };
+  const thisNode = kubeadmNode({ root, kubeadm, clock });
   const before = await filesIn(root);
 
-  function run(args: readonly string[], node: KubeadmNode = kubeadmNode({ root, kubeadm })) {
+  function run(args: readonly string[], node: KubeadmNode = thisNode) {
     // Where the router has the port already, the other one is known without the flag.
     const otherPortFlag = args.includes('--take-port') ? [`--kube-apiserver-port=${otherPort}`] : [];
     const given = ['kubeadm', ...otherPortFlag, '--timeout=30s', ...args];
@@ -183,7 +200,7 @@ export async function controlPlaneNode(context: TestContext, options: NodeOption
     files: () => filesIn(root),
     write,
     text: (path: string) => readFile(join(root, path), 'utf8'),
-    node: kubeadmNode({ root, kubeadm }),
+    node: thisNode,
     run,
     /** The router takes the port of kube-apiserver. */
     install: (...args: string[]) => run([`--image=${image}`, '--take-port', ...args]),
@@ -192,6 +209,35 @@ export async function controlPlaneNode(context: TestContext, options: NodeOption
     routerPort,
     undo: (...args: string[]) => run(['--undo', ...args]),
   };
+}
+
+/** Installations that are killed after so many writes, each taken back, or finished and then taken back. */
+export async function meetCutOffs(
+  node: Awaited<ReturnType<typeof controlPlaneNode>>,
+  writes: readonly number[],
+): Promise<void> {
+  for (const each of writes) {
+    for (const isUndone of [true, false]) {
+      let left = each;
+      // As one that is killed: from then on nothing is written any more, and nothing put back.
+      const cutOff: KubeadmNode = {
+        ...node.node,
+        write: async (change) => {
+          left -= 1;
+          if (left < 0) throw new Error('killed');
+          await node.node.write(change);
+        },
+      };
+      const { errors } = await node.run([`--image=${image}`, '--take-port'], cutOff);
+      assert.match(errors, /killed/, String(each));
+      // The file that was being written then.
+      if (each > 1) await node.write('/etc/mixed-version-proxy/.mixed-version-proxy-reader.kubeconfig', '#');
+      if (!isUndone) assert.equal((await node.install()).errors, '', String(each));
+      assert.equal((await node.undo()).errors, '', String(each));
+      assert.deepEqual(await node.files(), node.before, String(each));
+      assert.deepEqual(node.cluster.store.list(clusterRoles), [], String(each));
+    }
+  }
 }
 
 /** Common name of a client's certificate. */

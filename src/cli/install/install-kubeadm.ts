@@ -30,9 +30,15 @@ import {
 /** How long the cluster may be out of reach while a run holds its Lease: as long as it waits for one thing, and some to spare. */
 const spareSeconds = 60;
 
-function leaseOf({ timeout, say }: InstallationSite, controlPlane: ControlPlane): InstallLease {
+function leaseOf({ timeout, say, node }: InstallationSite, controlPlane: ControlPlane): InstallLease {
   const durationSeconds = Math.ceil(timeout / 1000) + spareSeconds;
-  return new InstallLease({ cluster: controlPlane, node: controlPlane.ownAddress, durationSeconds, say });
+  return new InstallLease({
+    cluster: controlPlane,
+    node: controlPlane.ownAddress,
+    durationSeconds,
+    say,
+    clock: node.clock,
+  });
 }
 
 /**
@@ -94,7 +100,7 @@ async function installLocked(wish: InstallationWish, site: InstallationSite): Pr
   const { plan, journal } = await planOf(wish, site.node);
   const controlPlane = await site.controlPlane();
   if (changesOf(plan).length === 0) {
-    await waitUntil(site.timeout, () => reasonNotStarted(controlPlane, routerOf(plan)));
+    await waitUntil(site, () => reasonNotStarted(controlPlane, routerOf(plan)));
     await settleService(controlPlane, plan);
     await site.say(`nothing to do: the router is installed, and ready on ${plan.routerPort}`);
     return;

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import * as v from 'valibot';
-import { pause } from '../../runtime/time.ts';
 import type { ControlPlane } from './control-plane.ts';
-import { InstallationRefused } from './kubeadm-node.ts';
+import { InstallationRefused, type SteadyClock } from './kubeadm-node.ts';
 
 /** Name of the Lease that a cluster's one working installer holds, so that no two move a kube-apiserver at a time. */
 export const leaseName = 'mixed-version-proxy-install';
@@ -23,14 +22,6 @@ const leaseSchema = v.object({
 });
 type Lease = v.InferOutput<typeof leaseSchema>;
 
-/** Milliseconds of a clock that only rises. */
-export interface LeaseClock {
-  now(): number;
-  sleep(milliseconds: number): Promise<unknown>;
-}
-
-const ownClock: LeaseClock = { now: () => performance.now(), sleep: pause };
-
 export interface LeaseOptions {
   readonly cluster: {
     ask(
@@ -43,7 +34,7 @@ export interface LeaseOptions {
   /** How long the cluster may be out of reach: kube-apiserver moves meanwhile. */
   readonly durationSeconds: number;
   readonly say: (line: string) => Promise<void>;
-  readonly clock?: LeaseClock;
+  readonly clock: SteadyClock;
 }
 
 /**
@@ -52,7 +43,7 @@ export interface LeaseOptions {
  */
 export class InstallLease {
   readonly #options: LeaseOptions;
-  readonly #clock: LeaseClock;
+  readonly #clock: SteadyClock;
   readonly #holder: string;
   #resourceVersion: string | undefined;
   #renewedAt = 0;
@@ -62,7 +53,7 @@ export class InstallLease {
 
   constructor(options: LeaseOptions) {
     this.#options = options;
-    this.#clock = options.clock ?? ownClock;
+    this.#clock = options.clock;
     this.#holder = `${options.node}_${randomUUID()}`;
   }
 

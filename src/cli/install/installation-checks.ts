@@ -1,6 +1,5 @@
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pause } from '../../runtime/time.ts';
 import { hostPathsOfPod } from '../serve/kube-apiserver-manifest.ts';
 import { readServeInput } from '../serve/serve-input.ts';
 import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
@@ -40,17 +39,17 @@ const interval = 500;
 
 /** @param reasonNot why it is not so yet @throws {InstallationRefused} with the last reason */
 export async function waitUntil(
-  timeout: number,
+  { timeout, node: { clock } }: Pick<InstallationSite, 'timeout' | 'node'>,
   reasonNot: () => Promise<string | undefined>,
 ): Promise<void> {
-  const giveUpAt = performance.now() + timeout;
+  const giveUpAt = clock.now() + timeout;
   for (;;) {
     const reason = await reasonNot();
     if (reason === undefined) return;
-    if (performance.now() > giveUpAt) {
+    if (clock.now() > giveUpAt) {
       throw new InstallationRefused(`${reason} (waited ${Math.round(timeout / 1000)} s)`);
     }
-    await pause(interval);
+    await clock.sleep(interval);
   }
 }
 

@@ -7,6 +7,7 @@ import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { replaceFile } from '../../node/files/write-whole-file.ts';
 import { errorMessage, fileErrorMessage } from '../../runtime/errors.ts';
+import { pause } from '../../runtime/time.ts';
 import type { ReadTextFile } from '../settings/read-settings.ts';
 import type { FileChange } from './file-change.ts';
 import { readerName } from './reader-rights.ts';
@@ -26,7 +27,14 @@ export function orRefuse<Value>(path: string, read: () => Value): Value {
   }
 }
 
+/** Milliseconds of a clock that only rises. */
+export interface SteadyClock {
+  now(): number;
+  sleep(milliseconds: number): Promise<void>;
+}
+
 export interface KubeadmNode {
+  readonly clock: SteadyClock;
   /** `undefined`: there is no such file. @throws {InstallationRefused} when it cannot be read */
   read(path: string): Promise<string | undefined>;
   /** Atomic: no reader sees half of a file. @throws {InstallationRefused} */
@@ -53,11 +61,19 @@ interface KubeadmNodeOptions {
   /** Stands before every path: a mounted node, or a test's. Default: none. */
   readonly root?: string;
   readonly kubeadm?: string;
+  readonly clock?: SteadyClock;
 }
 
-export function kubeadmNode({ root = '', kubeadm = 'kubeadm' }: KubeadmNodeOptions = {}): KubeadmNode {
+const ownClock: SteadyClock = { now: () => performance.now(), sleep: pause };
+
+export function kubeadmNode({
+  root = '',
+  kubeadm = 'kubeadm',
+  clock = ownClock,
+}: KubeadmNodeOptions = {}): KubeadmNode {
   const at = (path: string) => `${root}${path}`;
   return {
+    clock,
     async read(path) {
       try {
         return await readFile(at(path), 'utf8');

@@ -19,10 +19,10 @@ export function routerOf({ routerPort }: { readonly routerPort: number }): Await
 export async function untilStarted(
   controlPlane: ControlPlane,
   pod: AwaitedPod,
-  { say, timeout }: InstallationSite,
+  site: InstallationSite,
 ): Promise<void> {
-  await say(`waiting for ${pod.name === 'kube-apiserver' ? pod.name : 'the router'} on ${pod.port}`);
-  await waitUntil(timeout, () => reasonNotStarted(controlPlane, pod));
+  await site.say(`waiting for ${pod.name === 'kube-apiserver' ? pod.name : 'the router'} on ${pod.port}`);
+  await waitUntil(site, () => reasonNotStarted(controlPlane, pod));
 }
 
 /** A pod that has no port to ask on from elsewhere: the kubelet's word alone tells. */
@@ -30,10 +30,10 @@ export async function untilStartedAnew(
   controlPlane: ControlPlane,
   name: NodeComponent['name'],
   isOfManifest: (mirror: MirrorPod) => boolean,
-  { say, timeout }: InstallationSite,
+  site: InstallationSite,
 ): Promise<void> {
-  await say(`waiting for ${name}`);
-  await waitUntil(timeout, async () => {
+  await site.say(`waiting for ${name}`);
+  await waitUntil(site, async () => {
     const mirror = await controlPlane.mirrorOf(name);
     if (mirror === undefined || !isOfManifest(mirror)) return notTakenUp(name);
     if (mirror.isReady) return undefined;
@@ -45,10 +45,10 @@ function notTakenUp(name: string): string {
   return `the API does not show that the kubelet has taken up the manifest of ${name}: see that the kubelet and the container runtime run`;
 }
 
-export async function untilFree(port: number, { node, say, timeout }: InstallationSite): Promise<void> {
-  await say(`waiting until ${port} is free`);
-  await waitUntil(timeout, async () =>
-    (await node.isTaken(port)) ? `something still listens on ${port}` : undefined,
+export async function untilFree(port: number, site: InstallationSite): Promise<void> {
+  await site.say(`waiting until ${port} is free`);
+  await waitUntil(site, async () =>
+    (await site.node.isTaken(port)) ? `something still listens on ${port}` : undefined,
   );
 }
 

@@ -254,10 +254,10 @@ function componentsStep(run: InstallationRun): Step {
 export async function untilKubeApiServerIsBack(
   { port, routerPort }: Pick<Journal, 'port' | 'routerPort'>,
   controlPlane: ControlPlane,
-  { say, timeout }: InstallationSite,
+  site: InstallationSite,
 ): Promise<void> {
-  await say(`waiting for kube-apiserver on ${port}`);
-  await waitUntil(timeout, async () => {
+  await site.say(`waiting for kube-apiserver on ${port}`);
+  await waitUntil(site, async () => {
     const reason = await controlPlane.notReady(port);
     // The one that ends leaves its port behind, and none that starts changes it.
     if (port === routerPort) await leadService(controlPlane, port);
