@@ -180,10 +180,17 @@ interface Setting {
 const settings = new WeakMap<TestContext, Promise<Setting>>();
 
 function settingOf(context: TestContext): Promise<Setting> {
-  const setting =
-    settings.get(context) ?? startRouterUnderTest(context).then((router): Setting => ({ router, late: [] }));
+  const setting = settings.get(context) ?? startSetting(context);
   settings.set(context, setting);
   return setting;
+}
+
+async function startSetting(context: TestContext): Promise<Setting> {
+  const router = await startRouterUnderTest(context);
+  // A watch ends as well: what was sent behind it on its connection waits for that.
+  for (const server of [router.local, router.peer, router.stranger])
+    server.answer = (answer) => answer.end('{}');
+  return { router, late: [] };
 }
 
 /** Writes the bytes as one client, and waits until nothing more can come. @returns all that came */
