@@ -60,8 +60,6 @@ export interface OwnAppParts extends Omit<RouterStatusOptions, keyof AppOptions>
   readonly history?: Pick<RouterHistory, 'view'> | undefined;
   /** True once the process has been asked to end: `/readyz` fails from then on. Default: there is no such check. */
   readonly isShuttingDown?: () => boolean;
-  /** Checks of readiness beside the router's own. Default: none. */
-  readonly furtherChecks?: readonly HealthCheck[] | undefined;
   /**
    * The metrics that `metrics` and `metrics/slis` serve under `/.mixed-version-proxy/`. Default: there are no such
    * paths.

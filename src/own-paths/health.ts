@@ -74,20 +74,17 @@ export interface RouterHealthOptions
   /** Default: no server is probed, and none makes the router unready. */
   readonly health?: ServersCheckOptions['health'] | undefined;
   readonly isShuttingDown?: (() => boolean) | undefined;
-  /** Further checks of readiness, which the process adds. Default: none. */
-  readonly furtherChecks?: readonly HealthCheck[] | undefined;
 }
 
 export function routerHealthChecks(
   options: RouterHealthOptions,
 ): Readonly<Record<HealthEndpoint, readonly HealthCheck[]>> {
-  const { health, isShuttingDown, furtherChecks = [] } = options;
+  const { health, isShuttingDown } = options;
   const readyz = [
     ping,
     snapshotCheck(options),
     ...(health === undefined ? [] : [serversCheck({ ...options, health })]),
     ...(isShuttingDown === undefined ? [] : [shutdownCheck(isShuttingDown)]),
-    ...furtherChecks,
   ];
   return { livez: [ping], readyz, healthz: readyz };
 }

@@ -29,9 +29,7 @@ interface RouterFindings {
  * @throws {CommandFailure} exit code 2 when the configuration cannot be used.
  */
 export async function examineRouter(given: ServeArguments, context: CommandContext): Promise<RouterFindings> {
-  const { config: configured, unknownServerId } = await readServeInput(given, context, {
-    maySkipServerId: true,
-  });
+  const { config: configured } = await readServeInput(given, context);
   const stored = await snapshotFindings(configured, context);
   const read =
     stored.table === undefined ? await clusterFindings(configured) : { findings: [], table: undefined };
@@ -44,7 +42,7 @@ export async function examineRouter(given: ServeArguments, context: CommandConte
     findings: [
       ok('configuration', `${source} can be used`),
       ...config.found.map(({ flag, value, source }) => ok('found', `${flag}=${value}: ${source}`)),
-      ...(unknownServerId === undefined ? [] : [failed('server ID', unknownServerId)]),
+      ...serverIdFindings(config, table),
       await portFinding(config, context),
       ...certificateFindings(config, context.clock()),
       ...(await kubeconfigFindings(config, context.clock())),
@@ -56,6 +54,18 @@ export async function examineRouter(given: ServeArguments, context: CommandConte
     ],
     table,
   };
+}
+
+/** The ID of the local server, where the cluster tells it. */
+function serverIdFindings(
+  { local, serverId }: ServeConfig,
+  table: RoutingTable | undefined,
+): readonly Finding[] {
+  if (local === undefined || table === undefined) return [];
+  if (serverId !== undefined) return [ok('server ID', serverId)];
+  const known = table.servers.map(({ id, origin }) => `${id} at ${origin ?? 'no address'}`).join(', ');
+  const message = `no address of a server leads to ${local.origin}, and no Lease has the name of this host (${known}): give --server-id`;
+  return [failed('server ID', message)];
 }
 
 async function permissionFindings(config: ServeConfig): Promise<readonly Finding[]> {

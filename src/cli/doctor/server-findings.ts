@@ -189,7 +189,7 @@ export async function portFinding(
     responseTimeout: 2_000,
     longestResponse: 1024 * 1024,
   }).then(
-    ({ text }) => /^\[[+-]\](?:snapshot|server-id)\b/m.test(text),
+    ({ text }) => /^\[[+-]\]snapshot\b/m.test(text),
     () => false,
   );
   return isRouter

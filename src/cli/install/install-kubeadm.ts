@@ -54,7 +54,7 @@ export async function dryRunOfInstallation(wish: InstallationWish, site: Install
   } else {
     const holder = await leaseOf(site, controlPlane).heldBy();
     if (holder !== undefined) throw new InstallationRefused(heldText(holder));
-    await refuseUnlessPossible(plan, site, controlPlane, journal !== undefined);
+    await refuseUnlessPossible(plan, site, controlPlane);
   }
   const run = new InstallationRun(site, controlPlane, plan, journal);
   const texts: string[] = [];
@@ -112,7 +112,7 @@ async function installLocked(wish: InstallationWish, site: InstallationSite): Pr
     throw new InstallationRefused(`${cause.message}: ${way}`, { cause });
   });
   try {
-    await refuseUnlessPossible(plan, site, controlPlane, journal !== undefined);
+    await refuseUnlessPossible(plan, site, controlPlane);
     await runSteps(new InstallationRun(site, controlPlane, plan, journal), lease);
   } finally {
     await lease.release();

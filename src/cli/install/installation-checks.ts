@@ -55,14 +55,12 @@ export async function waitUntil(
 
 /**
  * Before anything is changed.
- * @param isInstalled whether an earlier run has changed something on the node
  * @throws {InstallationRefused} with every reason
  */
 export async function refuseUnlessPossible(
   plan: InstallationPlan,
   site: InstallationSite,
   controlPlane: ControlPlane,
-  isInstalled: boolean,
 ): Promise<void> {
   // A router beside kube-apiserver takes nothing from anybody.
   const others = hasTakenPort(plan) ? await controlPlane.othersNotReady(plan.port) : [];
@@ -77,7 +75,7 @@ export async function refuseUnlessPossible(
     isTaken(plan.routerPort, '--port');
   }
   if (reasons.length > 0) throw new InstallationRefused(reasons.join('\n'));
-  await refuseUnlessRouterCanStart(plan, site, controlPlane, isInstalled);
+  await refuseUnlessRouterCanStart(plan, site, controlPlane);
 }
 
 /** Before kube-apiserver moves: a router that cannot start would cost the node its API until all is put back. */
@@ -85,7 +83,6 @@ async function refuseUnlessRouterCanStart(
   plan: InstallationPlan,
   { node, context, kubeconfig }: InstallationSite,
   controlPlane: ControlPlane,
-  isInstalled: boolean,
 ): Promise<void> {
   const planned = new Map(changesOf(plan).map(({ path, after }) => [path, after]));
   // The router's own is made later, or may read nothing yet: until then the administrator's asks the same cluster.
@@ -100,23 +97,15 @@ async function refuseUnlessRouterCanStart(
       throw new Error(`the router's static pod does not mount it: copy it to /etc/mixed-version-proxy`);
     return planned.get(onNode) ?? node.readNow(onNode);
   };
-  // A kube-apiserver that does not run, such as one that kubeadm has moved back onto the router's port, has no identity
-  // Lease and no endpoint: a repeated run starts it, and the router waits for its ID.
   const given = {
     // The directory is made with the router: until then any folder that can be written to will do.
     flags: {
       'snapshot-file': [join(tmpdir(), 'snapshot')],
       config: [routerPaths.configuration],
-      'dry-run': ['true'],
     },
     issues: [],
   };
-  const { config } = await readServeInput(
-    given,
-    // The ports' listeners have been looked at: kube-apiserver still has the port that it leaves to the router.
-    { ...context, readFile, portInUse: async () => undefined },
-    { maySkipServerId: isInstalled },
-  ).catch((cause: unknown) => {
+  const { config } = await readServeInput(given, { ...context, readFile }).catch((cause: unknown) => {
     if (!(cause instanceof CommandFailure)) throw cause;
     const lines = ['the router could not start with this configuration:', ...cause.lines];
     throw new InstallationRefused(lines.join('\n'), { cause });

@@ -72,8 +72,7 @@ async function loadRouter(): Promise<StartRouter> {
     const { embeddedSync } = config;
     if (embeddedSync === undefined) return startRouter(config, logger, options);
     const { openEmbeddedSync } = await import('../../sync/node/embedded-sync.ts');
-    const { findOwnServerId } = await import('../../sync/node/find-server-id.ts');
-    return startRouter(config, logger, { ...options, openEmbeddedSync, findOwnServerId });
+    return startRouter(config, logger, { ...options, openEmbeddedSync });
   };
 }
 

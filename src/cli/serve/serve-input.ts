@@ -9,10 +9,9 @@ import {
 } from '../../node/configuration/router-settings.ts';
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
 import type { ConfigurationSource } from '../../node/credentials/credentials.ts';
-import type { FoundServerId } from '../../node/process/process-edge.ts';
 import { readHostNetwork } from '../../node/serving/default-interface.ts';
 import type { FoundSetting } from '../../own-paths/status/status-sources.ts';
-import { errorMessage, fileErrorMessage } from '../../runtime/errors.ts';
+import { fileErrorMessage } from '../../runtime/errors.ts';
 import { maskText } from '../../runtime/mask-secrets.ts';
 import { type Given, readGiven } from '../settings/configuration-file.ts';
 import {
@@ -40,16 +39,6 @@ interface ServeInput {
   readonly settings: readonly FoundSetting[];
   readonly warnings: number;
   readonly configurationSource: ConfigurationSource;
-  /** Why the cluster does not tell the ID of the local server, where that is no error. */
-  readonly unknownServerId: string | undefined;
-}
-
-interface ServeInputOptions {
-  /**
-   * The cluster is asked for an ID of the local server that is not given, and all else can be looked at without it. Default:
-   * the router that is started asks for it, and a dry run must have it.
-   */
-  readonly maySkipServerId?: boolean;
 }
 
 const nothingGiven =
@@ -59,7 +48,6 @@ const nothingGiven =
 export async function readServeInput(
   { flags, issues: unknown }: ServeArguments,
   context: CommandContext,
-  { maySkipServerId = false }: ServeInputOptions = {},
 ): Promise<ServeInput> {
   if (unknown.length + Object.keys(flags).length === 0) {
     throw new CommandFailure(2, [nothingGiven], { hint: helpHint });
@@ -76,25 +64,10 @@ export async function readServeInput(
   if (found.issues.length > 0) {
     throw wrongCall([...issues, ...(isKnown ? found.issues.map(describeIssue) : [])]);
   }
-  const check = (more: GivenValues = new Map()) =>
-    checkRouter([...given.layers, new Map([...found.values, ...more])], context, context.readFile);
-  let result = await check();
-  const checked = result.ok ? result.config : undefined;
-  let unknownServerId: string | undefined;
-  // Everything else has to be in order for the cluster to tell the ID.
-  if ((isDryRun || maySkipServerId) && issues.length === 0 && isServerIdToBeFound(checked)) {
-    const { findOwnServerId } = await import('../../sync/node/find-server-id.ts');
-    try {
-      result = await check(givenServerId(await findOwnServerId(checked)));
-    } catch (error) {
-      const message = errorMessage(error);
-      if (maySkipServerId) unknownServerId = message;
-      else result = { ...result, ok: false, issues: [{ flag: '--server-id', message }] };
-    }
-  }
+  const result = await checkRouter([...given.layers, found.values], context, context.readFile);
   const warnings = [
     ...given.certain([...found.warnings, ...result.warnings], isKnown),
-    ...(isDryRun && checked !== undefined ? await portWarnings(checked, context) : []),
+    ...(isDryRun && result.ok ? await portWarnings(result.config, context) : []),
   ];
   for (const warning of warnings) context.writeError(`warning: ${warning}\n`);
   if (result.ok) issues.push(...(await unwritableFiles(result.config)));
@@ -112,7 +85,6 @@ export async function readServeInput(
     settings: settings.inUse().flatMap(foundSetting),
     warnings: warnings.length,
     configurationSource: configurationSource(given, found, config, context),
-    unknownServerId,
   };
 }
 
@@ -126,14 +98,6 @@ async function checkRouter(
   const settings = new Settings(routerSettings, layers, readFile);
   const environment = { network: readHostNetwork(), now: context.clock() };
   return { ...(await routerConfig(settings, environment)), settings };
-}
-
-function isServerIdToBeFound(config: ServeConfig | undefined): config is ServeConfig {
-  return config?.local !== undefined && config.serverId === undefined;
-}
-
-function givenServerId({ id, source }: FoundServerId): GivenValues {
-  return new Map([['server-id', { input: id, shown: id, source: { kind: 'found', text: source } }]]);
 }
 
 /** A dry run is also made beside the router that runs, which is then what listens there. */

@@ -31,3 +31,12 @@ test('a snapshot without the local server names none in its place', () => {
     undefined,
   );
 });
+
+test('where no server is at an address of this host, the local one is the only one whose Lease names it', () => {
+  const named = { ...b, hostname: 'cp-1' };
+  const other = { ...serverAt('apiserver-c', '10.0.0.3:6444'), hostname: 'cp-2' };
+  assert.equal(localServerIdIn({ servers: [named, other] }, undefined, isLocal, 'cp-1'), b.id);
+  assert.equal(localServerIdIn({ servers: [a, named, other] }, undefined, isLocal, 'cp-1'), a.id);
+  const alike = { ...other, hostname: 'cp-1' };
+  assert.equal(localServerIdIn({ servers: [named, alike] }, undefined, isLocal, 'cp-1'), undefined);
+});

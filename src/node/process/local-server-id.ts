@@ -1,4 +1,4 @@
-import { networkInterfaces } from 'node:os';
+import { hostname, networkInterfaces } from 'node:os';
 import {
   addressOf,
   type IpAddress,
@@ -71,51 +71,55 @@ function isSame(one: IpAddress | undefined, other: IpAddress | undefined): boole
   return one !== undefined && other !== undefined && ipAddressKey(one) === ipAddressKey(other);
 }
 
+type LocalServer = NonNullable<ServeConfig['local']>;
 type LocalServerConfig = LocalServerPlace & Pick<ServeConfig, 'serverId'>;
+
+/** This host as the operating system tells it. */
+interface Host {
+  readonly networkInterfaces?: typeof networkInterfaces | undefined;
+  readonly hostname?: typeof hostname | undefined;
+}
 
 /** @returns `undefined` where the snapshot does not have it, and in the gateway form */
 export function localServerIdOf(
   config: LocalServerConfig,
   { snapshot }: Pick<RoutingTable, 'snapshot'>,
-  interfacesNow?: typeof networkInterfaces,
+  host: Host = {},
 ): string | undefined {
-  return localServerIdIn(snapshot, config.serverId, isLocalServerAddress(config, interfacesNow));
+  if (config.local === undefined) return undefined;
+  const isAt = isLocalServerAddress(config, host.networkInterfaces);
+  return localServerIdIn(snapshot, config.serverId, isAt, (host.hostname ?? hostname)());
 }
 
 /**
- * The ID of the local server as the table in use has it: with the upgrade to 1.26 a server gets an identity Lease, and with
- * that another name, while the router runs.
+ * The ID of the local server as the table in use has it. Where it is not given the first table tells it. With the upgrade to
+ * 1.26 a server gets an identity Lease, and with that another name, while the router runs.
  */
 export class LocalServerId {
-  readonly #place: LocalServerPlace;
-  readonly #interfacesNow: typeof networkInterfaces | undefined;
+  readonly #place: LocalServerPlace & { readonly local: LocalServer };
+  readonly #host: Host | undefined;
+  /** As it was given. */
+  readonly #given: string | undefined;
   #port: number;
-  /** As it was given, or found in the cluster. */
-  #known: string | undefined;
-  #current: string;
+  #found: string | undefined;
 
-  /** @param local has its origin in place of an ID until the cluster tells that */
+  /** @param local has its origin in place of an ID until a table tells that */
   constructor(
-    { serverId, local, settings }: LocalServerConfig & { readonly local: NonNullable<ServeConfig['local']> },
-    interfacesNow?: typeof networkInterfaces,
+    { serverId, local, settings }: LocalServerConfig & { readonly local: LocalServer },
+    host?: Host,
   ) {
     this.#place = { local, settings };
-    this.#interfacesNow = interfacesNow;
+    this.#host = host;
+    this.#given = serverId;
     this.#port = settings.serving.port;
-    this.#known = serverId;
-    this.#current = serverId ?? local.origin;
   }
 
+  /** As it was given or found; `undefined`: no table has told it yet. */
   get known(): string | undefined {
-    return this.#known;
+    return this.#found ?? this.#given;
   }
 
-  readonly current = (): string => this.#current;
-
-  found(serverId: string): void {
-    this.#known = serverId;
-    this.#current = serverId;
-  }
+  readonly current = (): string => this.known ?? this.#place.local.origin;
 
   /** @param port what the system chose with `--secure-port=0` */
   listensOn(port: number): void {
@@ -125,8 +129,9 @@ export class LocalServerId {
   follow(table: RoutingTable): void {
     const { local, settings } = this.#place;
     const serving = { ...settings.serving, port: this.#port };
-    const config = { serverId: this.#known, local, settings: { serving } };
-    this.#current = localServerIdOf(config, table, this.#interfacesNow) ?? this.#known ?? this.#current;
+    const config = { serverId: this.#given ?? this.#found, local, settings: { serving } };
+    const found = localServerIdOf(config, table, this.#host);
+    this.#found = found ?? (this.#given === undefined ? this.#found : undefined);
   }
 }
 
@@ -136,21 +141,26 @@ export class LocalServerId {
  * - The ID that the router was given or has found, where the snapshot has it: an operator's word counts.
  * - Else that of the only server at an address that leads to the local one. A server without an identity Lease is named by
  *   its endpoint until it has one, and a request to that address would come back to this host, or to this router.
+ * - Else, where no server is at such an address, that of the only server whose identity Lease has the name of this host
+ *   (KEP-1965).
  *
- * Where several servers are at such addresses none is taken: one of them may be on another host, whose resources the
- * local server need not have. Pure.
+ * Of several servers none is taken: one of them may be on another host, whose resources the local server need not have. Pure.
  *
  * @param isLocal whether `host:port` leads to the local server
+ * @param hostname as the operating system says it, which is what kube-apiserver writes into its Lease
  */
 export function localServerIdIn(
   { servers }: Pick<Snapshot, 'servers'>,
   serverId: string | undefined,
   isLocal: (address: string) => boolean,
+  hostname?: string,
 ): string | undefined {
   if (serverId !== undefined && servers.some(({ id }) => id === serverId)) return serverId;
-  const [found, ...others] = servers.filter((server) => {
+  const here = servers.filter((server) => {
     const address = addressOf(server);
     return address !== undefined && isLocal(address);
   });
+  const ofHost = servers.filter((server) => hostname !== undefined && server.hostname === hostname);
+  const [found, ...others] = here.length > 0 ? here : ofHost;
   return others.length === 0 ? found?.id : undefined;
 }

@@ -1,4 +1,4 @@
-import type { networkInterfaces } from 'node:os';
+import type { hostname, networkInterfaces } from 'node:os';
 import type { EmbeddedSyncStatus } from '../../own-paths/status/status-sources.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { OwnSnapshotReceiver } from '../../snapshot/receiving/own-receiver.ts';
@@ -26,6 +26,7 @@ export interface ProcessEdge {
   /** Reads the files of credentials. */
   readonly readFile?: ReadFile | undefined;
   readonly networkInterfaces?: typeof networkInterfaces | undefined;
+  readonly hostname?: typeof hostname | undefined;
   readonly machine?: Machine | undefined;
 }
 
@@ -51,18 +52,6 @@ export interface EmbeddedSync {
   expiring(): Promise<readonly ExpiringCertificate[]>;
   stop(): Promise<void>;
 }
-
-export interface FoundServerId {
-  readonly id: string;
-  /** By what it was found, for people. */
-  readonly source: string;
-}
-
-/**
- * Asks the cluster which of its servers is the local one (src/sync/node/find-server-id.ts).
- * @throws {Error} why nobody tells, and what to do
- */
-export type FindOwnServerId = (config: ServeConfig, signal: AbortSignal) => Promise<FoundServerId>;
 
 /** Makes one. It stands above this folder (src/sync/node/embedded-sync.ts), so the caller that starts the router passes it in. */
 export type OpenEmbeddedSync = (parts: EmbeddedSyncParts) => EmbeddedSync;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:http2';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import { connect as connectTls } from 'node:tls';
 import { watchResources } from '../../../test/faults/laboratory/resources.ts';
 import { clientTls } from '../../../test/support/security/certificates.ts';
@@ -21,46 +21,25 @@ import { readUntil } from '../../../test/support/tls-client.ts';
 import { silentLogger } from '../../runtime/logger.ts';
 import { sealSnapshot } from '../../snapshot/signing/seal.ts';
 import { createFileSnapshotStore } from '../files/file-snapshot-store.ts';
-import type { ProcessEdge } from './process-edge.ts';
 import { startRouter } from './start-router.ts';
 import { thisMachine } from './traffic-control.ts';
 
-/** A router whose ID the cluster does not tell. */
-async function waitingRouter(context: TestContext, edge: ProcessEdge = {}) {
+test('attack: clients of a router that knows no server yet get no more connections than it has files for', async (context) => {
   const check = new ServeOptionsCheck(await serveFiles());
   const given = await check.config({ 'bind-address': ['127.0.0.1'], 'secure-port': ['0'] });
-  const config = { ...given, serverId: undefined };
-  let isOver = false;
-  const router = await startRouter(config, silentLogger, {
-    edge: { ...edge, openStore: () => ({ load: async () => undefined, save: async () => {} }) },
-    findOwnServerId: (_config, signal) =>
-      new Promise((_, reject) => {
-        signal.addEventListener('abort', () => {
-          isOver = true;
-          reject(signal.reason);
-        });
-      }),
+  // Files for two connections of clients.
+  const machine = { ...thisMachine, usableMemory: 2 ** 30, openFiles: () => 6 };
+  const openStore = () => ({ load: async () => undefined, save: async () => {} });
+  const router = await startRouter({ ...given, serverId: undefined }, silentLogger, {
+    edge: { machine, openStore },
   });
   context.after(() => router.close(0));
   const port = Number(new URL(router.origin).port);
-  const send = (head: string) => {
+  const ask = async () => {
     const socket = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false });
     context.after(() => socket.destroy());
     socket.on('error', () => {});
-    socket.write(head);
-    return socket;
-  };
-  return { router, send, isOver: () => isOver };
-}
-
-const live = 'GET /livez HTTP/1.1\r\nHost: a\r\n\r\n';
-
-test('attack: clients of a router that waits for its ID get no more connections than when it serves', async (context) => {
-  // Files for two connections of clients.
-  const machine = { ...thisMachine, usableMemory: 2 ** 30, openFiles: () => 6 };
-  const { send } = await waitingRouter(context, { machine });
-  const ask = async () => {
-    const socket = send(live);
+    socket.write('GET /livez HTTP/1.1\r\nHost: a\r\n\r\n');
     await readUntil(socket, '200 OK');
     return socket;
   };
@@ -69,27 +48,6 @@ test('attack: clients of a router that waits for its ID get no more connections 
   const closed = once(first, 'close');
   await ask();
   await closed;
-});
-
-test('a router that waits for its ID refuses requests and upgrades with 503 and Retry-After', async (context) => {
-  const { send } = await waitingRouter(context);
-  const exec = '/api/v1/namespaces/a/pods/b/exec?command=ls';
-  const upgrade = `POST ${exec} HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n`;
-  for (const head of ['GET /api/v1/pods HTTP/1.1\r\nHost: a\r\n\r\n', upgrade]) {
-    const response = await readUntil(send(head), 'this router waits for the identity Lease');
-    assert.match(response, /^HTTP\/1\.1 503 /);
-    assert.match(response, /^retry-after: 2\r$/im);
-  }
-});
-
-test('a router that waits for its ID ends in order: it drains, and the search is over', async (context) => {
-  const { router, isOver, send } = await waitingRouter(context);
-  const idle = send(live);
-  await readUntil(idle, '200 OK');
-  const closed = once(idle, 'close');
-  await router.shutdown();
-  await closed;
-  assert.equal(isOver(), true);
 });
 
 test('a router logs that it has no snapshot yet, and when one is in use', async (context) => {

@@ -2,7 +2,6 @@ import { type AppParts, createApp } from '../../app.ts';
 import type { AppOptions } from '../../own-app.ts';
 import { RouterHistory } from '../../own-paths/history/router-history.ts';
 import { adminEndpoints, type MetricsSource } from '../../own-paths/metrics-endpoints.ts';
-import type { FoundSetting } from '../../own-paths/status/status-sources.ts';
 import { createRouter } from '../../proxy/handle-request.ts';
 import { type RouterSettings, resolveOptions } from '../../proxy/options.ts';
 import { RetryBudget } from '../../proxy/other-servers.ts';
@@ -44,8 +43,7 @@ import { createRouterServer, type RouterServer } from '../serving/server.ts';
 import { upgradeListener } from '../upgrades/upgrade.ts';
 import { followServers, ownServerCheck } from './followed-servers.ts';
 import { LocalServerId } from './local-server-id.ts';
-import type { EmbeddedSync, FindOwnServerId, OpenEmbeddedSync, ProcessEdge } from './process-edge.ts';
-import { refuseUntilKnown, searchUntilFound, serverIdCheck } from './server-id-search.ts';
+import type { EmbeddedSync, OpenEmbeddedSync, ProcessEdge } from './process-edge.ts';
 import { TableInUse } from './table-in-use.ts';
 import { streamLimitOf, TrafficControl, thisMachine } from './traffic-control.ts';
 
@@ -54,8 +52,6 @@ export interface StartOptions {
   readonly configurationSource?: ConfigurationSource | undefined;
   /** Reads the cluster in this process, where the configuration asks for it (`openEmbeddedSync`). */
   readonly openEmbeddedSync?: OpenEmbeddedSync | undefined;
-  /** Finds the ID of the local server, where the configuration has none (`findOwnServerId`). */
-  readonly findOwnServerId?: FindOwnServerId | undefined;
   /** That of `logger`, which the own path `debug/flags/v` changes. Default: there is no such path. */
   readonly logVerbosity?: LogVerbosity | undefined;
   /** Default: Node's own sockets and files, and this machine. */
@@ -74,7 +70,7 @@ const dialTimeout = 5_000;
 
 /**
  * Puts a router together from its configuration and starts it. Resolves once it listens; a snapshot that outlived the last
- * run is in use by then. Where the cluster is to tell the ID of the local server, requests get 503 until it has.
+ * run is in use by then.
  * @throws when the address cannot be listened on, or a certificate or key cannot be used.
  *
  * @example
@@ -108,7 +104,7 @@ class RouterProcess {
   readonly #logger: Logger;
   readonly #options: StartOptions;
   /** By `performance.now`. */
-  #servesSince = performance.now();
+  readonly #servesSince = performance.now();
   readonly #opened = new AsyncDisposableStack();
   readonly #pseudonym = newPseudonym();
   readonly #load = new ServerLoad(() => performance.now());
@@ -118,12 +114,6 @@ class RouterProcess {
   readonly #metrics: RouterMetrics;
   readonly #history: RouterHistory;
   readonly #localServerId: LocalServerId | undefined;
-  /** The cluster has not told yet which server is the local one: nothing is served. */
-  #waitsForServerId: boolean;
-  /** The settings that were found, the ID of the local server with them as soon as it is. */
-  readonly #found: FoundSetting[];
-  /** As the files have it now. */
-  #newest: ServeConfig;
   readonly #transport: NodeTransport;
   readonly #outbound: Outbound;
   readonly #servers: ReturnType<typeof followServers> | undefined;
@@ -148,10 +138,7 @@ class RouterProcess {
       preferredMinor: (table) => preferredMinor(table, preferredVersion, steadyNow()),
     });
     const { local } = config;
-    this.#localServerId = local && new LocalServerId({ ...config, local }, edge.networkInterfaces);
-    this.#waitsForServerId = local !== undefined && config.serverId === undefined;
-    this.#found = [...config.found];
-    this.#newest = config;
+    this.#localServerId = local && new LocalServerId({ ...config, local }, edge);
     const addressPolicy = createAddressPolicy(config.settings.peers);
     this.#transport = opened.adopt(this.#newTransport(addressPolicy), (transport) => transport.close());
     this.#outbound = {
@@ -268,7 +255,7 @@ class RouterProcess {
     this.#opened.defer(() => this.#tableInUse.stop());
     // A snapshot that is taken while the router ends would have its servers probed for ever.
     this.#opened.defer(this.#receiver.onChange((table) => this.#tableInUse.put(table)));
-    if (!this.#waitsForServerId) await this.#restore();
+    await this.#restore();
     const endpoints = adminEndpoints(options);
     const admin = await startAdminServer(this.#config, (request) => endpoints.fetch(request));
     if (admin !== undefined) {
@@ -277,15 +264,14 @@ class RouterProcess {
     }
     this.#watchFiles(server);
     // With all else there is: what it makes is used by nothing yet, and an error ends the start.
-    const readCluster = await this.#prepareSync(this.#config);
+    const readCluster = await this.#embeddedSync?.prepare(this.#config);
     const { bindAddress } = settings.serving;
     const { port } = await server.listen(settings.serving.port, bindAddress);
     this.#listeningPort = port;
     this.#localServerId?.listensOn(port);
     this.#opened.defer(() => this.#embeddedSync?.stop());
-    if (this.#waitsForServerId) this.#searchServerId();
-    else this.#tellOfNoSnapshot();
-    readCluster();
+    this.#tellOfNoSnapshot();
+    readCluster?.();
     this.#credentialWatch.start();
     this.#opened.defer(() => this.#credentialWatch.stop());
     return {
@@ -303,53 +289,6 @@ class RouterProcess {
     if (this.#receiver.current() === undefined) this.#servers?.follow(undefined);
   }
 
-  /**
-   * Makes ready to read the cluster, which begins when it is known which of its servers is the local one.
-   * @returns how to go by this configuration from now on
-   */
-  async #prepareSync(next: ServeConfig): Promise<() => void> {
-    const serverId = this.#localServerId?.known;
-    const isKnown = this.#localServerId === undefined || serverId !== undefined;
-    const goBy = isKnown ? await this.#embeddedSync?.prepare({ ...next, serverId }) : undefined;
-    return () => {
-      this.#newest = next;
-      goBy?.();
-    };
-  }
-
-  /** Until the cluster tells which server is the local one; then everything is served. */
-  #searchServerId(): void {
-    const { findOwnServerId } = this.#options;
-    if (findOwnServerId === undefined)
-      throw new TypeError('To find its server ID, startRouter needs findOwnServerId.');
-    const over = new AbortController();
-    const attempt = async (): Promise<void> => {
-      const { id, source } = await findOwnServerId(this.#newest, over.signal);
-      this.#localServerId?.found(id);
-      await this.#restore();
-      let config: ServeConfig;
-      let readCluster: () => void;
-      do {
-        config = this.#newest;
-        readCluster = await this.#prepareSync(config);
-        // Files may have changed meanwhile.
-      } while (config !== this.#newest);
-      if (over.signal.aborted) return;
-      const found = { flag: '--server-id', value: id, source };
-      this.#found.push(found);
-      this.#logger.info(found, 'Found');
-      this.#waitsForServerId = false;
-      this.#servesSince = performance.now();
-      this.#tellOfNoSnapshot();
-      readCluster();
-    };
-    const searched = searchUntilFound(attempt, this.#logger, over.signal);
-    this.#opened.defer(async () => {
-      over.abort();
-      await searched;
-    });
-  }
-
   /** Closes what was opened, the last first. @param served resolves when no client is left */
   async close(served?: Promise<void>): Promise<void> {
     await served;
@@ -364,7 +303,6 @@ class RouterProcess {
     const embeddedSync = this.#embeddedSync;
     const assertionKeys = () => this.#credentials.current.assertionKeys;
     const metrics = this.#scrapedMetrics();
-    const isFound = this.#waitsForServerId;
     return resolveOptions({
       ...this.#outbound,
       ...nodeAuthenticators(config, assertionAuthenticator(localServerId, assertionKeys, logger)),
@@ -374,8 +312,7 @@ class RouterProcess {
       gate: this.#traffic.gate,
       refuse: isTokenGateway(config) ? refuseAuthenticated(logger) : undefined,
       isShuttingDown: () => this.#traffic.isShuttingDown,
-      found: this.#found,
-      furtherChecks: isFound ? [serverIdCheck(() => !this.#waitsForServerId)] : [],
+      found: config.found,
       retryBudget: this.#retryBudget,
       load: this.#load,
       health: this.#servers?.health,
@@ -431,8 +368,7 @@ class RouterProcess {
     const { deadlines, openStreams, connectionLimits, memory } = this.#traffic;
     const { clientCertificateOf } = this.#credentials;
     const logger = this.#logger;
-    const known = createRouter(options);
-    const router = this.#waitsForServerId ? refuseUntilKnown(known, () => !this.#waitsForServerId) : known;
+    const router = createRouter(options);
     const { fetch } = createApp({ ...options, router });
     const onUpgrade = upgradeListener({
       router,
@@ -467,7 +403,7 @@ class RouterProcess {
       live: this.#credentials,
       server,
       transport: this.#transport,
-      prepareSync: (next: ServeConfig) => this.#prepareSync(next),
+      prepareSync: async (next: ServeConfig) => (await this.#embeddedSync?.prepare(next)) ?? (() => {}),
     };
     watchRouterFiles(this.#config, users, source, this.#credentialWatch);
   }

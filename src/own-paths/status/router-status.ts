@@ -89,7 +89,7 @@ export function routerStatus(
     served: table === undefined ? null : servedComparison(table).now(),
     certificates: credentialFiles.certificates(),
     keyFiles: credentialFiles.keyFiles(),
-    found: foundInUse(found, serverId),
+    found,
     warnings: warningsOf(options, table, undecodable, now),
   };
 }
@@ -247,16 +247,6 @@ export function halfWayWarnings(
 
 function portOf(origin: string): number {
   return Number(new URL(origin).port || 443);
-}
-
-/** Settings that were found, with the ID that the snapshot in use has the local server under. Pure. */
-function foundInUse(found: readonly FoundSetting[], serverId: string | undefined): readonly FoundSetting[] {
-  return found.map((setting) => {
-    const { flag, value, source } = setting;
-    if (flag !== '--server-id' || serverId === undefined || serverId === value) return setting;
-    const now = `the snapshot, which has this ID at an address of the local server; at the start ${value}: ${source}`;
-    return { flag, value: serverId, source: now };
-  });
 }
 
 /** By resource: the group versions that it is stored at, each with the IDs of the servers that cannot decode it. */

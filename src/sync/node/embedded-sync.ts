@@ -188,10 +188,7 @@ function readingOf(
     servers: apiServers.servers ?? [],
     cluster: snapshot.cluster,
     peers: { allowLoopback: peers.allowLoopback, allowedCIDRs: peers.allowedCIDRs },
-    local:
-      serverId === undefined || local === undefined
-        ? undefined
-        : { id: serverId, origin: local.origin, serverName: local.serverName },
+    local: local && { id: serverId, origin: local.origin, serverName: local.serverName },
     via: `1.1 ${pseudonym}`,
     timing: { ...timing, grace: snapshot.departedServerGrace },
   };

@@ -68,13 +68,15 @@ class ServerEndpoints {
   }
 
   /**
-   * By the ID that it had at the start, or by the address of a Lease that it has got since. An endpoint without a Lease is
-   * the local server under its ID alone: an endpoint that is gone must not seem to be there because the local server is.
+   * By the ID that it was given, or by its address. Where an ID was given, an endpoint without a Lease is the local server
+   * under that ID alone: an endpoint that is gone must not seem to be there because the local server is.
    */
   #isLocal(server: ServerDescription): boolean {
     const { local } = this.#given;
-    const address = server.holderIdentity === undefined ? undefined : addressOf(server);
-    return server.id === local?.id || (address !== undefined && local?.isAt?.(address) === true);
+    if (local === undefined) return false;
+    const isNamed = local.id === undefined || server.holderIdentity !== undefined;
+    const address = isNamed ? addressOf(server) : undefined;
+    return server.id === local.id || (address !== undefined && local.isAt?.(address) === true);
   }
 }
 

@@ -22,7 +22,8 @@ export interface RouterTarget {
 
 /** The API server behind a router, for the sync job in that router. */
 export interface LocalApiServer extends Endpoint {
-  readonly id: string;
+  /** As the router was given it. Default: the server is known by its address alone. */
+  readonly id?: string | undefined;
   /** True if an address, `host:port`, leads to it: it may get a Lease, and so another ID. Default: none is known to. */
   readonly isAt?: ((address: string) => boolean) | undefined;
 }
