@@ -52,8 +52,38 @@ export interface FieldLoopOptions {
  * each request by another of the ways in. An object that was stored with the field has to keep it.
  */
 export function startFieldLoop(options: FieldLoopOptions): FieldLoop {
-  const { origins, field, truth, namespace, credentials, prefix, agent, onFault } = options;
-  const counts: FieldCounts = {
+  const client = new FieldClient(options);
+  const loop = startLoop(options.pause, async (number) => {
+    await client.round(`${options.prefix}-${number}`);
+    await client.lookAtUnseen();
+  });
+  return {
+    counts: client.counts,
+    failures: client.failures,
+    turnBack(may) {
+      client.mayTurn = may;
+    },
+    async stop() {
+      await loop.stop();
+      await client.lookAtUnseen();
+      client.noteUnseen();
+    },
+  };
+}
+
+/** One object on its way through what clients do. */
+interface TriedObject {
+  readonly name: string;
+  readonly target: string;
+  /** The ways that its requests went. */
+  readonly ways: string[];
+  /** True if the preferred version could go back when the object was made. */
+  readonly couldTurn: boolean;
+  isStored: boolean;
+}
+
+class FieldClient {
+  readonly counts: FieldCounts = {
     rounds: 0,
     stored: 0,
     hidden: 0,
@@ -63,13 +93,73 @@ export function startFieldLoop(options: FieldLoopOptions): FieldLoop {
     failed: 0,
     turned: 0,
   };
-  const failures = new Tally();
+  readonly failures = new Tally();
+  mayTurn = false;
+  readonly #options: FieldLoopOptions;
   /** Objects stored with the field, of which no server could be asked yet what became of it. */
-  const unseen = new Map<string, { readonly story: string; readonly mayTurn: boolean }>();
-  const path = field.path(namespace);
-  let mayTurn = false;
+  readonly #unseen = new Map<string, { readonly story: string; readonly mayTurn: boolean }>();
 
-  async function ask(ways: string[], method: string, target: string, type?: string, object?: object) {
+  constructor(options: FieldLoopOptions) {
+    this.#options = options;
+  }
+
+  async round(name: string): Promise<void> {
+    const { field, namespace } = this.#options;
+    const path = field.path(namespace);
+    const object = { name, target: `${path}/${name}`, ways: [], couldTurn: this.mayTurn, isStored: false };
+    const created = await this.#ask(object, 'POST', path, 'application/json', field.object(name));
+    if (!this.#expect(created, 'POST', 201, 409)) return;
+    object.isStored = created !== undefined && field.isShown(created.text);
+    await this.#look(object);
+    await this.#label(object);
+    await this.#apply(object);
+    await this.#writeBack(object);
+    this.counts.rounds++;
+    if (!object.isStored) return;
+    this.counts.stored++;
+    const story = `${name}: ${object.ways.join(', ')}`;
+    this.#unseen.set(object.target, { story, mayTurn: object.couldTurn || this.mayTurn });
+  }
+
+  async #look(object: TriedObject): Promise<TlsAnswer | undefined> {
+    const answer = await this.#ask(object, 'GET', object.target);
+    if (!this.#expect(answer, 'GET', 200)) return undefined;
+    if (object.isStored && answer !== undefined && !this.#options.field.isShown(answer.text)) {
+      this.counts[object.couldTurn || this.mayTurn ? 'turned' : 'hidden']++;
+      this.#options.onFault(`hidden: ${object.name}: ${object.ways.join(', ')}`);
+    }
+    return answer;
+  }
+
+  async #label(object: TriedObject): Promise<void> {
+    const label = { metadata: { labels: { changed: 'true' } } };
+    const answer = await this.#ask(object, 'PATCH', object.target, 'application/merge-patch+json', label);
+    this.#expect(answer, 'PATCH', 200);
+  }
+
+  async #apply(object: TriedObject): Promise<void> {
+    const { field } = this.#options;
+    const target = `${object.target}?fieldManager=live&force=true`;
+    const wanted = field.object(object.name);
+    const answer = await this.#ask(object, 'PATCH', target, 'application/apply-patch+yaml', wanted);
+    if (answer !== undefined && /field not declared in schema/.test(answer.text)) this.counts.unknown++;
+    else if (this.#expect(answer, 'APPLY', 200) && answer !== undefined) {
+      object.isStored ||= field.isShown(answer.text);
+    }
+  }
+
+  async #writeBack(object: TriedObject): Promise<void> {
+    const current = await this.#look(object);
+    if (current === undefined) return;
+    const edited = JSON.parse(current.text) as { metadata: { annotations?: object } };
+    edited.metadata.annotations = { edited: 'true' };
+    // A conflict is what optimistic locking is for: somebody's read was older.
+    const answer = await this.#ask(object, 'PUT', object.target, 'application/json', edited);
+    this.#expect(answer, 'PUT', 200, 409);
+  }
+
+  async #ask({ ways }: TriedObject, method: string, target: string, type?: string, content?: object) {
+    const { origins, credentials, agent, field } = this.#options;
     const way = Math.floor(Math.random() * origins.length);
     const since = Date.now();
     let answer: TlsAnswer | undefined;
@@ -78,104 +168,52 @@ export function startFieldLoop(options: FieldLoopOptions): FieldLoop {
         method,
         timeout: 5_000,
         agent,
-        ...(object === undefined ? {} : { body: JSON.stringify(object) }),
+        ...(content === undefined ? {} : { body: JSON.stringify(content) }),
         ...(type === undefined ? {} : { headers: { 'content-type': type } }),
       });
-      if (String(answer.headers.warning ?? '').includes('preferred version')) counts.warned++;
+      if (String(answer.headers.warning ?? '').includes('preferred version')) this.counts.warned++;
     } catch (error) {
-      counts.failed++;
-      failures.noteBroken(error, method);
+      this.counts.failed++;
+      this.failures.noteBroken(error, method);
     }
     const shown = answer !== undefined && field.isShown(answer.text) ? '+' : '-';
     ways.push(`${timeOf(since)} ${method} ${way} ${answer?.statusCode ?? 'broken'}${shown}`);
     return answer;
   }
 
-  function note(what: string): void {
-    counts.failed++;
-    failures.note(what);
-  }
-
-  function expect(answer: TlsAnswer | undefined, method: string, ...codes: readonly number[]): boolean {
+  #expect(answer: TlsAnswer | undefined, method: string, ...codes: readonly number[]): boolean {
     if (answer === undefined) return false;
     if (codes.includes(answer.statusCode)) return true;
-    note(`${answer.statusCode} ${method} ${answer.text.slice(0, 120)}`);
+    this.#note(`${answer.statusCode} ${method} ${answer.text.slice(0, 120)}`);
     return false;
   }
 
-  async function round(name: string): Promise<void> {
-    const target = `${path}/${name}`;
-    const ways: string[] = [];
-    const couldTurn = mayTurn;
-    const created = await ask(ways, 'POST', path, 'application/json', field.object(name));
-    if (!expect(created, 'POST', 201, 409)) return;
-    let isStored = created !== undefined && field.isShown(created.text);
-    const look = async (): Promise<TlsAnswer | undefined> => {
-      const answer = await ask(ways, 'GET', target);
-      if (!expect(answer, 'GET', 200)) return undefined;
-      if (isStored && answer !== undefined && !field.isShown(answer.text)) {
-        counts[couldTurn || mayTurn ? 'turned' : 'hidden']++;
-        onFault(`hidden: ${name}: ${ways.join(', ')}`);
-      }
-      return answer;
-    };
-
-    await look();
-
-    const label = { metadata: { labels: { changed: 'true' } } };
-    expect(await ask(ways, 'PATCH', target, 'application/merge-patch+json', label), 'PATCH', 200);
-
-    const manager = `${target}?fieldManager=live&force=true`;
-    const applied = await ask(ways, 'PATCH', manager, 'application/apply-patch+yaml', field.object(name));
-    if (applied !== undefined && /field not declared in schema/.test(applied.text)) counts.unknown++;
-    else if (expect(applied, 'APPLY', 200) && applied !== undefined) isStored ||= field.isShown(applied.text);
-
-    const current = await look();
-    if (current !== undefined) {
-      const edited = JSON.parse(current.text) as { metadata: { annotations?: object } };
-      edited.metadata.annotations = { edited: 'true' };
-      // A conflict is what optimistic locking is for: somebody's read was older.
-      expect(await ask(ways, 'PUT', target, 'application/json', edited), 'PUT', 200, 409);
-    }
-
-    counts.rounds++;
-    if (!isStored) return;
-    counts.stored++;
-    unseen.set(target, { story: `${name}: ${ways.join(', ')}`, mayTurn: couldTurn || mayTurn });
+  #note(what: string): void {
+    this.counts.failed++;
+    this.failures.note(what);
   }
 
   /** Nobody else writes these objects: what has become of them can be seen later as well. */
-  async function lookAtUnseen(): Promise<void> {
-    for (const [target, { story, mayTurn: couldTurn }] of unseen) {
+  async lookAtUnseen(): Promise<void> {
+    const { truth, credentials, field, onFault } = this.#options;
+    for (const [target, { story, mayTurn }] of this.#unseen) {
       const server = truth();
       if (server === undefined) return;
       const truly = await tlsRequest(`${server}${target}`, credentials, { timeout: 5_000 }).catch(
         () => undefined,
       );
       if (truly?.statusCode !== 200) return;
-      unseen.delete(target);
+      this.#unseen.delete(target);
       if (field.isShown(truly.text)) continue;
-      counts[couldTurn ? 'turned' : 'lost']++;
+      this.counts[mayTurn ? 'turned' : 'lost']++;
       onFault(`lost: ${story}`);
     }
   }
 
-  const loop = startLoop(options.pause, async (number) => {
-    await round(`${prefix}-${number}`);
-    await lookAtUnseen();
-  });
-  return {
-    counts,
-    failures,
-    turnBack(may) {
-      mayTurn = may;
-    },
-    async stop() {
-      await loop.stop();
-      await lookAtUnseen();
-      if (unseen.size > 0) note(`${unseen.size} objects that no server could show in the end`);
-    },
-  };
+  noteUnseen(): void {
+    if (this.#unseen.size > 0)
+      this.#note(`${this.#unseen.size} objects that no server could show in the end`);
+  }
 }
 
 /** `00:14:03.120`, as in logs. */

@@ -3,18 +3,19 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { postObject, type TlsCredentials, tlsRequest } from '../../../test/support/tls-request.ts';
 import { waitUntil } from '../../../test/support/wait-until.ts';
 import type { ApiServerBinary } from '../cluster/assets.ts';
-import { startControlPlane } from '../cluster/control-plane.ts';
+import { type ControlPlane, startControlPlane } from '../cluster/control-plane.ts';
 import type { KubeApiServer } from '../cluster/kube-apiserver.ts';
 import { exclusivePaths } from '../loops/exclusive-resources.ts';
 import { type FieldLoop, startFieldLoop } from '../loops/field-loop.ts';
-import { newFieldOf } from '../loops/new-field.ts';
+import type { Loop } from '../loops/loop.ts';
+import { type NewField, newFieldOf } from '../loops/new-field.ts';
 import { makeMutatingPolicy } from '../loops/policy-writes.ts';
 import { faultsOfStep, type RouterFault } from './faults.ts';
 import { countedVersionAt, followPreferred, type KnownAt, untilKnown } from './known.ts';
 import { type MutatedLoop, startMutatedLoop } from './mutated-loop.ts';
 import { type ServedLoop, type ServedPaths, startServedLoop } from './served-loop.ts';
 import { enforcesPolicies, majorityOf, type Stop, type UpgradeStep } from './steps.ts';
-import { type Form, inTreeFlags, isRouted, openWays, type Way } from './ways.ts';
+import { type Form, inTreeFlags, isRouted, openWays, type Way, type Ways } from './ways.ts';
 
 /** Pause before a server that does not respond yet is asked again. Milliseconds. */
 const retryPause = 25;
@@ -127,11 +128,8 @@ export interface UpgradeOutcome {
 
 /** One upgrade of three real servers, with clients at work from before the first one goes until long after the last is back. */
 export async function runUpgrade(options: UpgradeOptions): Promise<UpgradeOutcome> {
-  const { form, start, steps, tell } = options;
+  const { form, start, steps } = options;
   const versions = [start, ...steps.map(({ binary }) => binary)];
-  // Where no field tells them apart, one that all have must not be lost either.
-  const field = newFieldOf(versions) ?? newFieldOf([{ minor: 34 }, ...versions]);
-  if (field === undefined) throw new Error('no field of these versions is known: lab/live/new-field.ts');
   const controlPlane = await startControlPlane(
     options.etcd,
     [start, start, start],
@@ -139,141 +137,189 @@ export async function runUpgrade(options: UpgradeOptions): Promise<UpgradeOutcom
     versions,
   );
   try {
-    const { servers, admin, path } = controlPlane;
-    const states = createServerStates(admin);
-    for (const server of servers) states.ready(server);
-    const [first] = servers;
-    if (first === undefined) throw new TypeError('there are servers');
-    await states.learn(first);
-    const { ways, routers, balancer } = await openWays(form, controlPlane, steps);
-    const named = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } };
-    await postObject(`${first.url}/api/v1/namespaces`, named, admin);
-    /** Minor version from which on servers enforce the policy; `undefined`: there is none yet. */
-    let enforcing: number | undefined;
-    const outcomes = new Map<Way['name'], WayOutcome>(
-      ways.map((way) => {
-        const { name } = way;
-        const onFault = (what: string) => {
-          // Without a router faults are the rule.
-          if (isRouted(name)) tell(`${timeNow()} ${name}: ${what}`);
-        };
-        return [
-          name,
-          {
-            fields: startFieldLoop({
-              ...way,
-              field,
-              truth: () => states.readyServer(field.since)?.url,
-              namespace,
-              credentials: admin,
-              prefix: name,
-              pause: fieldPause,
-              onFault,
-            }),
-            served: startServedLoop(way, states, admin, onFault),
-            mutated: startMutatedLoop(way, () => enforcing !== undefined, namespace, admin, name, onFault),
-          },
-        ];
-      }),
-    );
-    /** Sets the right outcomes from now on, by the minor versions that most servers had and will have. */
-    const expect = (before: number, next: number) => {
-      for (const { fields, mutated } of outcomes.values()) {
-        fields.turnBack(next < before);
-        const [was, will] = [before >= (enforcing ?? before + 1), next >= (enforcing ?? next + 1)];
-        if (was === will) mutated.expect(will ? 'on' : 'off');
-        else mutated.expect(will ? 'turning on' : 'turning off');
-      }
-    };
-    const makePolicy = async (...[server, ...others]: readonly [KubeApiServer, ...KubeApiServer[]]) => {
-      const origins = [server.url, ...others.map(({ url }) => url)] as const;
-      if (await makeMutatingPolicy(origins, namespace, admin)) enforcing = server.binary().minor;
-    };
-    if (enforcesPolicies(start)) await makePolicy(first, ...servers);
-    expect(start.minor, start.minor);
-    const followers = routers.map((router) =>
-      followPreferred(router, admin, (line) => tell(`${timeNow()} ${line}`)),
-    );
-    const known: UpgradeOutcome['known'][number][] = [];
-    const minors = () => servers.map((server) => server.binary().minor);
+    const opened = await openWays(form, controlPlane, steps);
+    const run = new UpgradeRun(options, controlPlane, opened, fieldOf(versions));
+    await run.begin();
     await sleep(options.pause);
-    for (const [index, { server: name, binary }] of steps.entries()) {
-      const server = servers.find((each) => each.name === name);
-      if (server === undefined) throw new TypeError(`there is no server ${name}`);
-      const before = server.binary();
-      const faults = faultsOfStep(options.routerFault, routers, index, (line) =>
-        tell(`${timeNow()} ${line}`),
-      );
-      const measured = routers.filter((router) => !faults.suffering.has(router));
-      const countedAs = await Promise.all(
-        measured.map((router) => countedVersionAt(router, server.serverId, admin)),
-      );
-      const preferred = majorityOf(minors());
-      const next = majorityOf(servers.map((each) => (each === server ? binary : each.binary()).minor));
-      expect(preferred, next);
-      await faults.beforeEnd();
-      await balancer?.begins(index);
-      states.stopped(server);
-      tell(`${timeNow()} ${name} ends by ${options.stop}`);
-      if (options.stop === 'SIGTERM') await server.stop(options.grace);
-      else {
-        if (options.stop === 'SIGSTOP') await server.standStill(standStillFor);
-        await server.kill();
-        await sleep(awayAfterKill);
-      }
-      await server.launch(binary);
-      faults.afterLaunch();
-      states.launched(server);
-      tell(`${timeNow()} ${name} starts as ${binary.version}`);
-      const learnt = states.learn(server);
-      const knowing = measured.map((router, index) =>
-        untilKnown(
-          router,
-          { id: server.serverId, before: countedAs[index] },
-          () => states.pathOf(binary.version, before.version),
-          admin,
-        ),
-      );
-      // A server that starts may hold a question for seconds, and respond to a later one at once.
-      const readyAt = await untilReady(server, () =>
-        tlsRequest(`${server.url}/readyz`, admin, { timeout: 500 }),
-      );
-      states.ready(server);
-      faults.afterReady();
-      tell(`${timeNow()} ${name} is ready as ${binary.version}`);
-      await balancer?.ended(index);
-      await learnt;
-      if (enforcing === undefined) {
-        await makePolicy(server);
-        expect(preferred, next);
-      }
-      const after = (await Promise.all(knowing)).map(({ version, decision, ...known }) => ({
-        ...known,
-        version: version - readyAt,
-        decision: decision - readyAt,
-      }));
-      known.push({ step: `${name}: ${before.version} to ${binary.version}`, routers: after });
-      for (const { router, version, countedAs, decision } of after) {
-        tell(
-          `${timeNow()} ${router} knew the version ${countedAs} ${version} ms, where to send requests ${decision} ms after /readyz`,
-        );
-      }
-      await faults.over();
+    for (const [index, step] of steps.entries()) {
+      await run.upgrade(step, index);
       await sleep(options.pause);
     }
     await sleep(Math.max(options.after - options.pause, 0));
-    await Promise.all(
-      [...outcomes.values()].flatMap((outcome) =>
-        Object.values(outcome).map((loop: { stop(): Promise<void> }) => loop.stop()),
-      ),
-    );
-    await Promise.all(followers.map((follower) => follower.stop()));
-    for (const { name, process } of routers) {
-      if (!process.isRunning()) throw new Error(`${name} has ended: ${path(`${name}.log`)}`);
-    }
-    return { ways: outcomes, known };
+    return await run.end();
   } finally {
     await controlPlane.close();
+  }
+}
+
+/** Where no field tells the versions apart, one that all have must not be lost either. */
+function fieldOf(versions: readonly ApiServerBinary[]): NewField {
+  const field = newFieldOf(versions) ?? newFieldOf([{ minor: 34 }, ...versions]);
+  if (field === undefined) throw new Error('no field of these versions is known: lab/live/new-field.ts');
+  return field;
+}
+
+class UpgradeRun {
+  readonly #options: UpgradeOptions;
+  readonly #controlPlane: ControlPlane;
+  readonly #opened: Ways;
+  readonly #field: NewField;
+  readonly #states: ServerStates;
+  readonly #outcomes = new Map<Way['name'], WayOutcome>();
+  readonly #known: UpgradeOutcome['known'][number][] = [];
+  #followers: readonly Loop[] = [];
+  /** Minor version from which on servers enforce the policy; `undefined`: there is none yet. */
+  #enforcing: number | undefined;
+
+  constructor(options: UpgradeOptions, controlPlane: ControlPlane, opened: Ways, field: NewField) {
+    this.#options = options;
+    this.#controlPlane = controlPlane;
+    this.#opened = opened;
+    this.#field = field;
+    this.#states = createServerStates(controlPlane.admin);
+  }
+
+  async begin(): Promise<void> {
+    const { start } = this.#options;
+    const { servers, admin } = this.#controlPlane;
+    for (const server of servers) this.#states.ready(server);
+    const [first] = servers;
+    if (first === undefined) throw new TypeError('there are servers');
+    await this.#states.learn(first);
+    const named = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } };
+    await postObject(`${first.url}/api/v1/namespaces`, named, admin);
+    for (const way of this.#opened.ways) this.#outcomes.set(way.name, this.#startClients(way));
+    if (enforcesPolicies(start)) await this.#makePolicy(first, ...servers);
+    this.#expect(start.minor, start.minor);
+    this.#followers = this.#opened.routers.map((router) =>
+      followPreferred(router, admin, (line) => this.#tell(line)),
+    );
+  }
+
+  #startClients(way: Way): WayOutcome {
+    const { name } = way;
+    const { admin } = this.#controlPlane;
+    const [states, field] = [this.#states, this.#field];
+    const onFault = (what: string) => {
+      // Without a router faults are the rule.
+      if (isRouted(name)) this.#tell(`${name}: ${what}`);
+    };
+    const truth = () => states.readyServer(field.since)?.url;
+    const isThere = () => this.#enforcing !== undefined;
+    return {
+      fields: startFieldLoop({
+        ...way,
+        ...{ field, truth, namespace, credentials: admin, prefix: name, pause: fieldPause, onFault },
+      }),
+      served: startServedLoop(way, states, admin, onFault),
+      mutated: startMutatedLoop(way, isThere, namespace, admin, name, onFault),
+    };
+  }
+
+  /** Sets the right outcomes from now on, by the minor versions that most servers had and will have. */
+  #expect(before: number, next: number): void {
+    const enforcing = this.#enforcing;
+    for (const { fields, mutated } of this.#outcomes.values()) {
+      fields.turnBack(next < before);
+      const [was, will] = [before >= (enforcing ?? before + 1), next >= (enforcing ?? next + 1)];
+      if (was === will) mutated.expect(will ? 'on' : 'off');
+      else mutated.expect(will ? 'turning on' : 'turning off');
+    }
+  }
+
+  async #makePolicy(...[server, ...others]: readonly [KubeApiServer, ...KubeApiServer[]]): Promise<void> {
+    const origins = [server.url, ...others.map(({ url }) => url)] as const;
+    const isMade = await makeMutatingPolicy(origins, namespace, this.#controlPlane.admin);
+    if (isMade) this.#enforcing = server.binary().minor;
+  }
+
+  async upgrade({ server: name, binary }: UpgradeStep, index: number): Promise<void> {
+    const { balancer, routers } = this.#opened;
+    const { servers, admin } = this.#controlPlane;
+    const server = servers.find((each) => each.name === name);
+    if (server === undefined) throw new TypeError(`there is no server ${name}`);
+    const before = server.binary();
+    const faults = faultsOfStep(this.#options.routerFault, routers, index, (line) => this.#tell(line));
+    const measured = routers.filter((router) => !faults.suffering.has(router));
+    const countedAs = await Promise.all(
+      measured.map((router) => countedVersionAt(router, server.serverId, admin)),
+    );
+    const preferred = majorityOf(servers.map((each) => each.binary().minor));
+    const next = majorityOf(servers.map((each) => (each === server ? binary : each.binary()).minor));
+    this.#expect(preferred, next);
+    await faults.beforeEnd();
+    await balancer?.begins(index);
+    await this.#replace(server, binary, () => faults.afterLaunch());
+    const learnt = this.#states.learn(server);
+    const pathOf = () => this.#states.pathOf(binary.version, before.version);
+    const knowing = measured.map((router, index) =>
+      untilKnown(router, { id: server.serverId, before: countedAs[index] }, pathOf, admin),
+    );
+    // A server that starts may hold a question for seconds, and respond to a later one at once.
+    const readyAt = await untilReady(server, () =>
+      tlsRequest(`${server.url}/readyz`, admin, { timeout: 500 }),
+    );
+    this.#states.ready(server);
+    faults.afterReady();
+    this.#tell(`${name} is ready as ${binary.version}`);
+    await balancer?.ended(index);
+    await learnt;
+    if (this.#enforcing === undefined) {
+      await this.#makePolicy(server);
+      this.#expect(preferred, next);
+    }
+    this.#noteKnown(`${name}: ${before.version} to ${binary.version}`, await Promise.all(knowing), readyAt);
+    await faults.over();
+  }
+
+  async #replace(server: KubeApiServer, binary: ApiServerBinary, launched: () => void): Promise<void> {
+    const { stop, grace } = this.#options;
+    this.#states.stopped(server);
+    this.#tell(`${server.name} ends by ${stop}`);
+    if (stop === 'SIGTERM') await server.stop(grace);
+    else {
+      if (stop === 'SIGSTOP') await server.standStill(standStillFor);
+      await server.kill();
+      await sleep(awayAfterKill);
+    }
+    await server.launch(binary);
+    launched();
+    this.#states.launched(server);
+    this.#tell(`${server.name} starts as ${binary.version}`);
+  }
+
+  /** @param knownAt by the clock, in milliseconds, as `readyAt` */
+  #noteKnown(step: string, knownAt: readonly KnownAt[], readyAt: number): void {
+    const routers = knownAt.map(({ version, decision, ...known }) => ({
+      ...known,
+      version: version - readyAt,
+      decision: decision - readyAt,
+    }));
+    this.#known.push({ step, routers });
+    for (const { router, version, countedAs, decision } of routers) {
+      this.#tell(
+        `${router} knew the version ${countedAs} ${version} ms, where to send requests ${decision} ms after /readyz`,
+      );
+    }
+  }
+
+  async end(): Promise<UpgradeOutcome> {
+    const loops = [...this.#outcomes.values()].flatMap(({ fields, served, mutated }) => [
+      fields,
+      served,
+      mutated,
+    ]);
+    await Promise.all([...loops, ...this.#followers].map((loop) => loop.stop()));
+    for (const { name, process } of this.#opened.routers) {
+      if (process.isRunning()) continue;
+      throw new Error(`${name} has ended: ${this.#controlPlane.path(`${name}.log`)}`);
+    }
+    return { ways: this.#outcomes, known: this.#known };
+  }
+
+  /** With the time, `00:14:03.120`, as in logs. */
+  #tell(line: string): void {
+    this.#options.tell(`${new Date().toISOString().slice(11, -1)} ${line}`);
   }
 }
 
@@ -292,9 +338,4 @@ async function untilReady(
     { every: 25 },
   );
   return readyAt;
-}
-
-/** `00:14:03.120`, as in logs. */
-function timeNow(): string {
-  return new Date().toISOString().slice(11, -1);
 }
