@@ -57,7 +57,7 @@ export const searchedFaults: readonly SearchedFault[] = [
   ),
   ...foundBy(
     'http1-requests',
-    600,
+    1200,
     [
       'framing: Transfer-Encoding is a list that ends with chunked',
       'src/node/exchange/http1-heads.ts',
