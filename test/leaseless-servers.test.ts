@@ -160,7 +160,7 @@ test('three routers that found servers of 1.25 without Leases see them upgraded 
       }
       rounds[index] = (rounds[index] ?? 0) + 1;
       // Leaves the machine to what is waited for.
-      await pause(10);
+      await pause(50);
     }
   });
   /** Until each client has had responses to all it asks, and has asked once more. */

@@ -1,31 +1,23 @@
 import { readFileSync } from 'node:fs';
-import { validateServeOptions } from '../../demo/checked-flags.ts';
+import { readServeInput } from '../../src/cli/serve/serve-input.ts';
 import type { RunningRouter, ServeConfig } from '../../src/node/configuration/serve-config.ts';
-import { startRouter } from '../../src/node/process/start-router.ts';
+import type { ConfigurationSource } from '../../src/node/credentials/credentials.ts';
+import { type StartOptions, startRouter } from '../../src/node/process/start-router.ts';
 import { type Logger, silentLogger } from '../../src/runtime/logger.ts';
+import { commandContext } from './command-context.ts';
 
 /** Flags of `serve`; `undefined` leaves one out. */
 export type GivenFlags = Readonly<Record<string, readonly string[] | undefined>>;
-type ReadFile = (path: string) => string;
 
-/** Result of `serve` for these flags, whatever networks this machine has. */
-export function validateFlags(
-  flags: GivenFlags,
-  readFile: ReadFile,
-): ReturnType<typeof validateServeOptions> {
-  const given = Object.entries(flags).flatMap(([name, values]) =>
-    values === undefined ? [] : [[name, values] as const],
-  );
-  return validateServeOptions(Object.fromEntries(given), { readFile });
-}
-
-interface RouterByFlags {
+export interface RouterByFlags {
   /** Default: the files of this machine. */
-  readonly readFile?: ReadFile;
+  readonly readFile?: ((path: string) => string) | undefined;
   readonly logger?: Logger;
   /** For what no flag sets. */
-  readonly configure?: (config: ServeConfig) => ServeConfig;
-  readonly more?: Parameters<typeof startRouter>[2];
+  readonly configure?: ((config: ServeConfig) => ServeConfig | Promise<ServeConfig>) | undefined;
+  /** Source that the files of credentials are read again by, of that of the flags. Default: they are not. */
+  readonly source?: ((own: ConfigurationSource) => ConfigurationSource | undefined) | undefined;
+  readonly more?: StartOptions;
 }
 
 /** A router in this process, as `serve` starts it with these flags. @throws with all that is wrong with them */
@@ -35,10 +27,18 @@ export async function startRouterByFlags(
     readFile = (path) => readFileSync(path, 'utf8'),
     logger = silentLogger,
     configure = (config) => config,
+    source = () => undefined,
     more,
   }: RouterByFlags = {},
 ): Promise<RunningRouter> {
-  const result = await validateFlags(flags, readFile);
-  if (!result.ok) throw new TypeError(result.issues.map(({ message }) => message).join('\n'));
-  return startRouter(configure(result.config), logger, more);
+  const given = Object.entries(flags).filter(([, values]) => values !== undefined);
+  const { context } = commandContext(new Map());
+  const input = await readServeInput(
+    { flags: Object.fromEntries(given), issues: [] },
+    { ...context, readFile },
+  );
+  const config = await configure(input.config);
+  return startRouter(config, logger, { ...more, configurationSource: source(input.configurationSource) });
 }
+
+export const portOf = ({ origin }: RunningRouter): number => Number(new URL(origin).port);

@@ -1,12 +1,9 @@
-import { readFileSync } from 'node:fs';
 import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import type { RawServeFlags } from '../../demo/checked-flags.ts';
-import { readServeInput, type ServeArguments } from '../../src/cli/serve/serve-input.ts';
 import type { RouterFlag } from '../../src/node/configuration/router-settings.ts';
 import type { RunningRouter } from '../../src/node/configuration/serve-config.ts';
-import { startRouter } from '../../src/node/process/start-router.ts';
 import type { Snapshot } from '../../src/snapshot/format/schema.ts';
 import {
   type GeneratedSigningKey,
@@ -16,8 +13,8 @@ import {
 } from '../../src/snapshot/signing/seal.ts';
 import { type ApiServerDouble, startApiServer } from './api-server-double.ts';
 import { type Authority, type CertificatePair, createAuthority } from './certificates.ts';
-import { commandContext } from './command-context.ts';
 import { type LogLine, recordingLogger } from './recording-logger.ts';
+import { portOf, startRouterByFlags } from './router-by-flags.ts';
 import { temporaryDirectory } from './temporary-directory.ts';
 import { type Answer, askOverHttp2, openHttp2 } from './tls-client.ts';
 
@@ -164,23 +161,19 @@ export async function startRouterWithFiles(
   for (const [name, text] of Object.entries(files)) await write(name, text);
   const configure = (next: Configuration): Promise<void> => write('router.yaml', configurationText(next));
   if (configuration !== undefined) await configure(configuration);
-  const given: ServeArguments = {
-    flags: without(withoutFlags, {
+  const { logger, lines: logs } = recordingLogger();
+  const router = await startRouterByFlags(
+    {
       ...(configuration !== undefined && { config: [path('router.yaml')] }),
       ...common,
+      ...Object.fromEntries(withoutFlags.map((flag) => [flag, undefined])),
       ...Object.fromEntries(Object.entries(fileFlags).map(([flag, name]) => [flag, [path(name)]])),
       ...flags,
-    }),
-    issues: [],
-  };
-  const { context: command } = commandContext(new Map());
-  const input = await readServeInput(given, { ...command, readFile: (file) => readFileSync(file, 'utf8') });
-  const { logger, lines: logs } = recordingLogger();
-  const router = await startRouter(input.config, logger, {
-    configurationSource: input.configurationSource,
-  });
+    },
+    { logger, source: (own) => own },
+  );
   context.after(() => router.close(0));
-  const port = Number(new URL(router.origin).port);
+  const port = portOf(router);
   const user: StartedRouter['user'] = (commonName, organizations = []) =>
     authorities.cluster.issue({ commonName, organizations, usage: 'client' });
   return {
@@ -204,11 +197,6 @@ export async function startRouterWithFiles(
       };
     },
   };
-}
-
-function without(names: readonly RouterFlag[], flags: RawServeFlags): RawServeFlags {
-  const left = Object.entries(flags).filter(([name]) => !names.some((each) => each === name));
-  return Object.fromEntries(left);
 }
 
 function configurationText(configuration: Configuration): string {

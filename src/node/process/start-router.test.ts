@@ -6,12 +6,11 @@ import { test } from 'node:test';
 import { connect as connectTls } from 'node:tls';
 import { watchResources } from '../../../test/faults/laboratory/resources.ts';
 import { clientTls } from '../../../test/support/security/certificates.ts';
-import { keptLog } from '../../../test/support/security/kept-log.ts';
 import {
   clusterSnapshot,
   snapshotKey,
   startRouterUnderTest,
-  validateFlags,
+  startRunning,
 } from '../../../test/support/security/router-under-test.ts';
 import { ServeOptionsCheck, serveFiles } from '../../../test/support/serve-options.ts';
 import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
@@ -80,18 +79,17 @@ test('a start that fails behind a restored snapshot leaves no connection, probe 
   const file = join(directory, 'snapshot');
   const jws = await sealSnapshot(clusterSnapshot(running), snapshotKey);
   await createFileSnapshotStore(file).save(jws);
-  const taken = await validateFlags({
+  const taken = {
     'server-id': ['local'],
     'local-server': [running.local.origin],
     'secure-port': [String(running.port)],
     'snapshot-file': [file],
     'health-check-interval': ['1s'],
-  });
-  assert.ok(taken.ok, JSON.stringify(taken));
+  };
   const asked = running.peer.connections;
   const nothingIsLeft = watchResources();
   const log: string[] = [];
-  await assert.rejects(startRouter(taken.config, keptLog(log)), { code: 'AddressInUse' });
+  await assert.rejects(startRunning(context, log, taken), { code: 'AddressInUse' });
   await nothingIsLeft();
   // The router itself has closed the connections on which it read.
   assert.doesNotMatch(log.join('\n'), /document of a server cannot be used/);

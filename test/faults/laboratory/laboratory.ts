@@ -1,13 +1,10 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import type { RunningRouter, ServeConfig } from '../../../src/node/configuration/serve-config.ts';
-import type { ConfigurationSource } from '../../../src/node/credentials/credentials.ts';
-import { startRouter } from '../../../src/node/process/start-router.ts';
+import type { RunningRouter } from '../../../src/node/configuration/serve-config.ts';
 import type { Snapshot } from '../../../src/snapshot/format/schema.ts';
 import { eventually } from '../../support/eventually.ts';
-import { keptLog } from '../../support/security/kept-log.ts';
-import { pushSnapshot, validateFlags } from '../../support/security/router-under-test.ts';
-import { assertNoSecretIn } from '../../support/security/secrets.ts';
+import { portOf, type RouterByFlags } from '../../support/router-by-flags.ts';
+import { pushSnapshot, startRunning } from '../../support/security/router-under-test.ts';
 import type { FlagChanges } from '../../support/serve-options.ts';
 import { snapshotOf } from '../../support/snapshot-builder.ts';
 import { type ClientRequest, type PendingRequest, send } from './clients.ts';
@@ -31,13 +28,9 @@ export interface Member {
   readonly isHealthy?: boolean;
 }
 
-export interface RouterOptions {
+export interface RouterOptions extends Pick<RouterByFlags, 'configure' | 'source'> {
   readonly form?: Form;
   readonly flags?: FlagChanges;
-  /** For what no flag sets so low. */
-  readonly configure?: (config: ServeConfig) => ServeConfig | Promise<ServeConfig>;
-  /** Source that the files of credentials are read again by, asked for after `configure`. Default: they are not. */
-  readonly source?: () => ConfigurationSource | undefined;
 }
 
 /** One experiment: servers, a router in front of them, clients, and a record of all they said to each other. */
@@ -81,22 +74,15 @@ export class Laboratory {
 
   /** Starts the router, as from its command line, and pushes a snapshot. */
   async startRouter(members: readonly Member[], options: RouterOptions = {}): Promise<void> {
-    const { form = 'sidecar', flags, configure = (config: ServeConfig) => config } = options;
+    const { form = 'sidecar', flags, ...more } = options;
     const local = members.find(({ name }) => name === 'local');
-    const result = await validateFlags({
-      ...(form === 'gateway'
+    const ofForm =
+      form === 'gateway'
         ? { gateway: ['true'] }
-        : { 'server-id': ['local'], 'local-server': [`https://127.0.0.1:${local?.port ?? 0}`] }),
-      ...flags,
-    });
-    assert.ok(result.ok, JSON.stringify(result));
-    const config = await configure(result.config);
-    const running = await startRouter(config, keptLog(this.logLines), {
-      configurationSource: options.source?.(),
-    });
-    this.#running = running;
-    this.context.after(() => running.close(0));
-    this.#port = Number(new URL(running.origin).port);
+        : { 'server-id': ['local'], 'local-server': [`https://127.0.0.1:${local?.port ?? 0}`] };
+    const all: FlagChanges = { ...ofForm, ...flags };
+    this.#running = await startRunning(this.context, this.logLines, all, { ...more, closes: 0 });
+    this.#port = portOf(this.#running);
     await this.push(members);
   }
 
@@ -147,7 +133,6 @@ export class Laboratory {
     } finally {
       assert.deepEqual(violationsIn(this.record), []);
     }
-    for (const line of this.logLines) assertNoSecretIn(line, `the log line ${line}`);
     const failures = this.logLines.filter((line) =>
       /A request failed|A response could not be written/.test(line),
     );

@@ -9,7 +9,7 @@ import type { Snapshot } from '../../../src/snapshot/format/schema.ts';
 import { sealedMediaType } from '../../../src/snapshot/receiving/snapshot-endpoint.ts';
 import { generateSigningKey, sealSnapshot, signingKeyOf } from '../../../src/snapshot/signing/seal.ts';
 import { type ApiServerDouble, type Protocol, startApiServer } from '../api-server-double.ts';
-import { startRouterByFlags, validateFlags as validateGivenFlags } from '../router-by-flags.ts';
+import { portOf, type RouterByFlags, startRouterByFlags } from '../router-by-flags.ts';
 import { completeServeOptions, type FlagChanges } from '../serve-options.ts';
 import { type SnapshotOptions, snapshotOf } from '../snapshot-builder.ts';
 import { ask, type WireAnswer } from './ask.ts';
@@ -154,25 +154,26 @@ export async function startOne(
   files?: Files,
   configure?: Configure,
 ): Promise<number> {
-  return portOf(await startRunning(context, logLines, flags, { files, configure }));
+  return portOf(await startRunning(context, logLines, flags, { ...(files && { files }), configure }));
 }
 
-function portOf({ origin }: RunningRouter): number {
-  return Number(new URL(origin).port);
-}
-
-async function startRunning(
+/** @param options `closes` is how long requests have at the end of the test, milliseconds */
+export async function startRunning(
   context: TestContext,
   logLines: string[],
   flags: FlagChanges,
-  { configure, files }: { readonly configure?: Configure | undefined; readonly files?: Files | undefined },
+  {
+    files,
+    closes,
+    ...options
+  }: Pick<RouterByFlags, 'configure' | 'source'> & { readonly files?: Files; readonly closes?: number } = {},
 ): Promise<RunningRouter> {
   const running = await startRouterByFlags(
     { ...commonFlags, ...flags },
-    { logger: keptLog(logLines), readFile: fileOf(files), ...(configure && { configure }) },
+    { ...options, logger: keptLog(logLines), readFile: fileOf(files) },
   );
   context.after(async () => {
-    await running.close();
+    await running.close(closes);
     for (const line of logLines) assertNoSecretIn(line, `the log line ${line}`);
   });
   return running;
@@ -182,10 +183,6 @@ const fileOf =
   (more: Files = {}) =>
   (path: string): string =>
     more[path] ?? commonFiles[path] ?? assert.fail(`no file ${path}`);
-
-/** Result of `serve` for these flags. */
-export const validateFlags = (flags: FlagChanges, files?: Files) =>
-  validateGivenFlags({ ...commonFlags, ...flags }, fileOf(files));
 
 export async function pushSnapshot(port: number, snapshot: Snapshot): Promise<WireAnswer> {
   return pushText(port, await sealSnapshot(snapshot, snapshotKey));
