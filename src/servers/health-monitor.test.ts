@@ -140,6 +140,26 @@ test('a server whose connection was lost is looked at sooner and more often, unt
   assert.equal(health.whyNot('a'), undefined);
 });
 
+test('a server that has said what it is, and is still to be read, is not asked all of it ten times a second', async (context) => {
+  const { clock, health, monitor, outcomes, times } = monitored(context);
+  monitor.follow([server('a')]);
+  await clock.advance(hasty);
+  outcomes.set('a', 'changed');
+  health.connectionLost('a');
+  health.apply('a', { kind: 'said', word: { version: 'v1.36.0', served: undefined } });
+  await clock.advance(100);
+  assert.equal(health.whyNot('a'), 'unverified');
+  const before = times().length;
+  await clock.advance(3 * hasty);
+  assert.equal(times().length - before, 3);
+  // Another process may be ready any moment.
+  outcomes.set('a', 'not-ready');
+  await clock.advance(hasty);
+  const quick = times().length;
+  await clock.advance(hasty);
+  assert.equal(times().length - quick, 10);
+});
+
 test('a server that has left the snapshot loses its probes and its state', async (context) => {
   const { clock, health, monitor, probed } = monitored(context);
   monitor.follow([server('a'), server('b')]);

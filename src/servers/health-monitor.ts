@@ -3,7 +3,7 @@ import type { Clock } from '../runtime/time.ts';
 import { confirmedWithin } from '../snapshot/routing-table/version-instants.ts';
 import { provenAt } from './confirmations.ts';
 import type { ServerBook } from './server-book.ts';
-import { isInDoubt, isLostLately, mayBeStarting } from './server-standing.ts';
+import { isInDoubt, mayBeReadySoon } from './server-standing.ts';
 import type { ProbeOutcome } from './server-states.ts';
 
 interface HealthMonitorOptions {
@@ -106,8 +106,7 @@ export class HealthMonitor {
     const { id } = followed.destination;
     const isToBeConfirmed = isUrgent?.() === true;
     const hasty = Math.min(interval / hastePerInterval, isToBeConfirmed ? confirmedWithin / 4 : interval);
-    const isExpected = () => health.is(id, isLostLately) || health.is(id, mayBeStarting);
-    const least = () => (isExpected() ? Math.min(whenLost, hasty) : hasty) * spread;
+    const least = () => (health.is(id, mayBeReadySoon) ? Math.min(whenLost, hasty) : hasty) * spread;
     let due = health.is(id, isInDoubt) || isToBeConfirmed ? least() : interval * spread;
     while (!followed.ending.signal.aborted) {
       const left = due - (clock.monotonic() - begun);

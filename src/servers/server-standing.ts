@@ -128,10 +128,16 @@ export function mayBeStarting(record: ServerRecord, now: Instant): boolean {
   return kind === 'unready' && now - since < startDuration;
 }
 
-/** True if the server was lost a short while ago, or another process runs it since then: it may be ready any moment. */
-export function isLostLately(record: ServerRecord, now: Instant): boolean {
-  const loss = lossOf(presentOf(record.state));
-  return loss !== undefined && now - startOf(loss) < startDuration;
+/**
+ * True if the next probe may find the server ready: the server was lost a short while ago, or another process runs it since then.
+ * A server that has said what it is waits for the reader of the cluster: to ask it for all that it serves ten times a second would
+ * only be in the reader's way.
+ */
+export function mayBeReadySoon(record: ServerRecord, now: Instant): boolean {
+  const state = presentOf(record.state);
+  if (state.kind === 'unverified' && record.word !== undefined) return false;
+  const loss = lossOf(state);
+  return mayBeStarting(record, now) || (loss !== undefined && now - startOf(loss) < startDuration);
 }
 
 /** True of a server to which requests go at most when no other server is left. */

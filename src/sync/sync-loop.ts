@@ -88,9 +88,9 @@ export class SyncLoop {
     ]);
   }
 
-  /** A server says of itself what was not read: all are read at once, over new connections. */
-  hurry(): void {
-    this.#reader.readers.renewConnections();
+  /** A server says of itself what was not read: it is read at once, over a new connection. So are the others, over theirs. */
+  hurry(id: string): void {
+    this.#reader.readers.renewConnections(id);
     this.#wakeUp();
   }
 

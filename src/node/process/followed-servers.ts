@@ -23,7 +23,7 @@ interface FollowedServersOptions extends OutboundOptions, Pick<ProbeOptions, 'tr
   readonly answersOf: (id: string) => Answers;
   readonly endConnections: (destination: Destination, how: ConnectionEnd) => void;
   /** A server says of itself what the snapshot does not say, for the first time, or has departed and is ready. */
-  readonly onChanged: () => void;
+  readonly onChanged: (id: string) => void;
 }
 
 /** Milliseconds between two looks whether this process stood still, and whether a server is silent. */
@@ -50,7 +50,7 @@ export function followServers(options: FollowedServersOptions) {
       book.apply(id, { kind: 'said', word: isSame ? undefined : word });
       if (isSame) return true;
       end(id, olderConnections);
-      if (!isDeepStrictEqual(before, word)) onChanged();
+      if (!isDeepStrictEqual(before, word)) onChanged(id);
       return false;
     },
   });
@@ -59,7 +59,9 @@ export function followServers(options: FollowedServersOptions) {
     health: book,
     async probe(destination, signal) {
       const outcome = await ask(destination, signal);
-      if (outcome === 'ready' && book.records.get(destination.id)?.state.kind === 'departed') onChanged();
+      if (outcome === 'ready' && book.records.get(destination.id)?.state.kind === 'departed') {
+        onChanged(destination.id);
+      }
       return outcome;
     },
     interval: config.interval,

@@ -46,7 +46,8 @@ export interface EmbeddedSync {
    * @throws {Error} when its kubeconfig cannot be used
    */
   prepare(config: ServeConfig): Promise<() => void>;
-  hurry(): void;
+  /** The server says of itself what was not read. */
+  hurry(id: string): void;
   status(): EmbeddedSyncStatus;
   /** The certificate and the token of its kubeconfig, as they are now, where they say when they expire. */
   expiring(): Promise<readonly ExpiringCertificate[]>;

@@ -195,7 +195,7 @@ class RouterProcess {
       }),
       config: health,
       endConnections: (destination, how) => this.#transport.endConnections(destination, how),
-      onChanged: () => this.#embeddedSync?.hurry(),
+      onChanged: (id) => this.#embeddedSync?.hurry(id),
       logger: this.#logger,
     });
     servers.health.observe(this.#metrics);

@@ -64,8 +64,8 @@ class RouterSync implements EmbeddedSync {
     };
   }
 
-  hurry(): void {
-    this.#loop?.hurry();
+  hurry(id: string): void {
+    this.#loop?.hurry(id);
   }
 
   async expiring(): ReturnType<EmbeddedSync['expiring']> {

@@ -127,7 +127,7 @@ test('a server that is another process now is read at once, whatever its back-of
   assert.equal(readings.get('server')?.reading?.ok, true);
 });
 
-test('a server that is another process now is read over new connections, and so is every one when somebody knows more', async () => {
+test('a server is read over new connections that is another process now, or of which somebody knows more', async () => {
   const renewedBefore: number[] = [];
   const documents = fakeServer(responses);
   const server = { ...documents, renewConnections: () => void renewedBefore.push(reads(documents)) };
@@ -139,7 +139,8 @@ test('a server that is another process now is read over new connections, and so 
     await readers.round(signal, undefined);
   }
   assert.deepEqual([reads(documents), renewedBefore], [3, [2]]);
-  readers.renewConnections();
+  readers.renewConnections('another');
+  readers.renewConnections('server');
   assert.deepEqual(renewedBefore, [2, 3]);
 });
 

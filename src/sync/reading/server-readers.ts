@@ -109,9 +109,9 @@ export class ServerReaders {
     );
   }
 
-  /** Somebody knows of a process that may not be the one that the open connections lead to. */
-  renewConnections(): void {
-    for (const { record } of this.#readers.values()) record.server.documents.renewConnections?.();
+  /** Somebody knows of a process at a server's address that may not be the one that the open connections lead to. */
+  renewConnections(id: string): void {
+    this.#readers.get(id)?.record.server.documents.renewConnections?.();
   }
 
   #isAwaited({ record }: ServerReader): boolean {
