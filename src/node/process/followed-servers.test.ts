@@ -9,7 +9,7 @@ import { defaultIdentityHeaderNames } from '../../request/headers.ts';
 import { silentLogger } from '../../runtime/logger.ts';
 import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
-import { followServers, ownServerCheck } from './followed-servers.ts';
+import { FollowedServers, ownServerCheck } from './followed-servers.ts';
 
 const tableOf = (...ids: readonly string[]): RoutingTable =>
   buildRoutingTable(snapshotOf(Object.fromEntries(ids.map((id) => [id, ['v1/pods']]))));
@@ -114,7 +114,7 @@ async function askedServers(
     throw new TransportError(code, 'no response', { mayHaveBeenProcessed: false });
   });
   let changes = 0;
-  const followed = followServers({
+  const followed = new FollowedServers({
     transport,
     local: undefined,
     answersOf: () => ({ awaiting: 0, responses: 0 }),

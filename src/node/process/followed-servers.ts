@@ -10,8 +10,13 @@ import { type ConnectionEnd, connectionCloser } from '../../servers/connection-c
 import { HealthMonitor } from '../../servers/health-monitor.ts';
 import { type HealthObserver, ServerBook } from '../../servers/server-book.ts';
 import { isVerified } from '../../servers/server-standing.ts';
-import { presentOf, type ServerRecord } from '../../servers/server-states.ts';
-import { isAsTheSnapshotSays } from '../../servers/server-word.ts';
+import {
+  type ProbeOutcome,
+  presentOf,
+  type ServerEvent,
+  type ServerRecord,
+} from '../../servers/server-states.ts';
+import { isAsTheSnapshotSays, type ServerWord } from '../../servers/server-word.ts';
 import { type Answers, SilenceWatch } from '../../servers/silence-watch.ts';
 import { originOf } from '../../snapshot/routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
@@ -30,106 +35,145 @@ interface FollowedServersOptions extends OutboundOptions, Pick<ProbeOptions, 'tr
 const lookEvery = 250;
 
 /** The effects of what is known of servers: probes, ends of connections, log. The knowledge itself is in the book. */
-export function followServers(options: FollowedServersOptions) {
-  const { config, local, answersOf, onChanged } = options;
-  const book = new ServerBook(config);
-  let current: RoutingTable | undefined;
+export class FollowedServers {
+  readonly health: ServerBook;
+  readonly #options: FollowedServersOptions;
+  readonly #probe: ReturnType<typeof createProbe>['probe'];
+  readonly #monitor: HealthMonitor;
+  readonly #silence: SilenceWatch;
+  readonly #looking: NodeJS.Timeout;
+  #table: RoutingTable | undefined;
   /** True: all knowledge of servers is from before this process was started, of an earlier run or of who reads the cluster. */
-  let isOfBefore = true;
-  const end = (id: string, how: ConnectionEnd): void => {
-    const destination = book.records.get(id)?.destination;
-    if (destination !== undefined) options.endConnections(destination, how);
-  };
-  const { probe: ask, responds } = createProbe({
-    ...options,
-    timeout: config.timeout,
-    isToBeVerified: (id) => !book.is(id, isVerified),
-    isAsSaid(id, word) {
-      const isSame = isAsTheSnapshotSays(id, word, current);
-      const before = book.records.get(id)?.word;
-      book.apply(id, { kind: 'said', word: isSame ? undefined : word });
-      if (isSame) return true;
-      end(id, olderConnections);
-      if (!isDeepStrictEqual(before, word)) onChanged(id);
-      return false;
-    },
-  });
-  const isUrgent = () => current?.comparison !== undefined;
-  const monitor = new HealthMonitor({
-    health: book,
-    async probe(destination, signal) {
-      const outcome = await ask(destination, signal);
-      if (outcome === 'ready' && book.records.get(destination.id)?.state.kind === 'departed') {
-        onChanged(destination.id);
-      }
-      return outcome;
-    },
-    interval: config.interval,
-    isUrgent,
-    clock: systemClock,
-  });
-  book.observe(logOf(options.logger));
-  book.observe({ changed: connectionCloser(book, end) });
-  const forEachAt = (origin: string, kind: 'no response' | 'GOAWAY' | 'connection lost'): void => {
-    for (const { id, destination } of book.records.values()) {
-      if (destination?.origin === origin)
-        book.apply(id, kind === 'connection lost' ? { kind, isRefused: false } : { kind });
+  #isOfBefore = true;
+
+  constructor(options: FollowedServersOptions) {
+    const { config, logger, answersOf } = options;
+    const health = new ServerBook(config);
+    this.#options = options;
+    this.health = health;
+    const { probe, responds } = createProbe({
+      ...options,
+      timeout: config.timeout,
+      isToBeVerified: (id) => !health.is(id, isVerified),
+      isAsSaid: (id, word) => this.#isAsSaid(id, word),
+    });
+    this.#probe = probe;
+    this.#monitor = new HealthMonitor({
+      health,
+      probe: (destination, signal) => this.#ask(destination, signal),
+      interval: config.interval,
+      isUrgent: () => this.#isUrgent,
+      clock: systemClock,
+    });
+    health.observe(logOf(logger));
+    health.observe({ changed: connectionCloser(health, (id, how) => this.#end(id, how)) });
+    const silence = new SilenceWatch({ health, answersOf, responds });
+    this.#silence = silence;
+    this.#looking = setInterval(() => {
+      health.look();
+      silence.look(destinationsIn(health));
+    }, lookEvery).unref();
+  }
+
+  /** By `steadyNow`. */
+  serverConfirmedAt(id: string, origin: string | undefined): number | undefined {
+    const askedAt = provenAt(this.health.records, id, origin);
+    return askedAt && performance.timeOrigin + askedAt;
+  }
+
+  confirmedAt(): number | undefined {
+    return confirmedAt(this.health.records.values());
+  }
+
+  unconfirmed(within: number): UnconfirmedServers | undefined {
+    const found = unconfirmed(this.health.records, within, performance.now());
+    if (found !== undefined) this.#monitor.hurry();
+    return found;
+  }
+
+  follow(table: RoutingTable | undefined): void {
+    const { local } = this.#options;
+    const wasUrgent = this.#isUrgent;
+    const isOfBefore = this.#isOfBefore;
+    this.#table = table;
+    const followed = [...(local === undefined ? [] : [local]), ...peersIn(table, local?.id)];
+    const hasDeparted = (id: string): boolean => table?.server(id)?.departed === true;
+    // The local server has been asked already, and there was nothing to compare its word with.
+    if (isOfBefore && table !== undefined) this.#monitor.follow([]);
+    this.#monitor.follow(followed, (id) => isOfBefore && table !== undefined && !hasDeparted(id));
+    if (this.#isUrgent && !wasUrgent) this.#monitor.hurry();
+    for (const { id } of followed) this.#tell(id);
+    if (table !== undefined) this.#isOfBefore = false;
+  }
+
+  /** A response of the server at this origin broke off: it is probed at once. */
+  brokenOff(origin: string): void {
+    this.#applyAt(origin, { kind: 'no response' });
+  }
+
+  /** The server at this origin sent GOAWAY: a probe asks at once, and requests wait for that. */
+  goneAway(origin: string): void {
+    this.#applyAt(origin, { kind: 'GOAWAY' });
+  }
+
+  /**
+   * The server at this origin closed a connection without GOAWAY, or sends nothing on it any more: the server gets no
+   * requests until its /readyz reports ready.
+   */
+  connectionLost(origin: string): void {
+    this.#applyAt(origin, { kind: 'connection lost', isRefused: false });
+  }
+
+  stop(): void {
+    clearInterval(this.#looking);
+    this.#silence.stop();
+    this.#monitor.stop();
+  }
+
+  get #isUrgent(): boolean {
+    return this.#table?.comparison !== undefined;
+  }
+
+  async #ask(destination: Destination, signal: AbortSignal): Promise<ProbeOutcome> {
+    const { id } = destination;
+    const outcome = await this.#probe(destination, signal);
+    if (outcome === 'ready' && this.health.records.get(id)?.state.kind === 'departed') {
+      this.#options.onChanged(id);
     }
-  };
-  const tell = (id: string, table: RoutingTable | undefined): void => {
-    const before = book.records.get(id);
+    return outcome;
+  }
+
+  #isAsSaid(id: string, word: ServerWord): boolean {
+    const isSame = isAsTheSnapshotSays(id, word, this.#table);
+    const before = this.health.records.get(id)?.word;
+    this.health.apply(id, { kind: 'said', word: isSame ? undefined : word });
+    if (isSame) return true;
+    this.#end(id, olderConnections);
+    if (!isDeepStrictEqual(before, word)) this.#options.onChanged(id);
+    return false;
+  }
+
+  #tell(id: string): void {
+    const table = this.#table;
+    const before = this.health.records.get(id);
     const word = before?.word;
     const told = table?.snapshot.servers.find((server) => server.id === id);
     const agrees = word !== undefined && isAsTheSnapshotSays(id, word, table);
-    const after = book.apply(id, { kind: 'told', told, agrees });
+    const after = this.health.apply(id, { kind: 'told', told, agrees });
     if (after !== undefined && after.state !== before?.state && isOfAnotherProcess(after))
-      end(id, olderConnections);
-  };
-  const silence = new SilenceWatch({ health: book, answersOf, responds });
-  const watch = setInterval(() => {
-    book.look();
-    silence.look(destinationsIn(book));
-  }, lookEvery).unref();
-  return {
-    health: book,
-    /** By `steadyNow`. */
-    serverConfirmedAt(id: string, origin: string | undefined): number | undefined {
-      const askedAt = provenAt(book.records, id, origin);
-      return askedAt && performance.timeOrigin + askedAt;
-    },
-    confirmedAt: () => confirmedAt(book.records.values()),
-    unconfirmed(within: number): UnconfirmedServers | undefined {
-      const found = unconfirmed(book.records, within, performance.now());
-      if (found !== undefined) monitor.hurry();
-      return found;
-    },
-    follow(table: RoutingTable | undefined): void {
-      const wasUrgent = isUrgent();
-      current = table;
-      const followed = [...(local === undefined ? [] : [local]), ...peersIn(table, local?.id)];
-      const hasDeparted = (id: string): boolean => table?.server(id)?.departed === true;
-      // The local server has been asked already, and there was nothing to compare its word with.
-      if (isOfBefore && table !== undefined) monitor.follow([]);
-      monitor.follow(followed, (id) => isOfBefore && table !== undefined && !hasDeparted(id));
-      if (isUrgent() && !wasUrgent) monitor.hurry();
-      for (const { id } of followed) tell(id, table);
-      if (table !== undefined) isOfBefore = false;
-    },
-    /** A response of the server at this origin broke off: it is probed at once. */
-    brokenOff: (origin: string) => forEachAt(origin, 'no response'),
-    /** The server at this origin sent GOAWAY: a probe asks at once, and requests wait for that. */
-    goneAway: (origin: string) => forEachAt(origin, 'GOAWAY'),
-    /**
-     * The server at this origin closed a connection without GOAWAY, or sends nothing on it any more: the server gets no
-     * requests until its /readyz reports ready.
-     */
-    connectionLost: (origin: string) => forEachAt(origin, 'connection lost'),
-    stop(): void {
-      clearInterval(watch);
-      silence.stop();
-      monitor.stop();
-    },
-  };
+      this.#end(id, olderConnections);
+  }
+
+  #applyAt(origin: string, event: ServerEvent): void {
+    for (const { id, destination } of this.health.records.values()) {
+      if (destination?.origin === origin) this.health.apply(id, event);
+    }
+  }
+
+  #end(id: string, how: ConnectionEnd): void {
+    const destination = this.health.records.get(id)?.destination;
+    if (destination !== undefined) this.#options.endConnections(destination, how);
+  }
 }
 
 /**

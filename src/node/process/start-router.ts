@@ -41,7 +41,7 @@ import { advertisedServer } from '../serving/default-interface.ts';
 import { startAdminServer } from '../serving/endpoint-server.ts';
 import { createRouterServer, type RouterServer } from '../serving/server.ts';
 import { upgradeListener } from '../upgrades/upgrade.ts';
-import { followServers, ownServerCheck } from './followed-servers.ts';
+import { FollowedServers, ownServerCheck } from './followed-servers.ts';
 import { LocalServerId } from './local-server-id.ts';
 import type { EmbeddedSync, OpenEmbeddedSync, ProcessEdge } from './process-edge.ts';
 import { TableInUse } from './table-in-use.ts';
@@ -116,7 +116,7 @@ class RouterProcess {
   readonly #localServerId: LocalServerId | undefined;
   readonly #transport: NodeTransport;
   readonly #outbound: Outbound;
-  readonly #servers: ReturnType<typeof followServers> | undefined;
+  readonly #servers: FollowedServers | undefined;
   readonly #receiver: SnapshotReceiver;
   readonly #embeddedSync: EmbeddedSync | undefined;
   readonly #credentialWatch: CredentialWatch;
@@ -183,11 +183,11 @@ class RouterProcess {
     });
   }
 
-  #newServers(): ReturnType<typeof followServers> | undefined {
+  #newServers(): FollowedServers | undefined {
     const { health } = this.#config;
     if (health === undefined) return undefined;
     const load = this.#load;
-    const servers = followServers({
+    const servers = new FollowedServers({
       ...this.#outbound,
       answersOf: (id) => ({
         awaiting: load.counts(id, 'short').inFlight,
@@ -340,8 +340,8 @@ class RouterProcess {
     const isNew = () => performance.now() - this.#servesSince < countsAfter + versionSettlesFor;
     // The receiver is told of each change, but not whether it is told in time: the servers themselves say so.
     return Object.assign(receiver, {
-      confirmedAt: servers.confirmedAt,
-      unconfirmed: servers.unconfirmed,
+      confirmedAt: () => servers.confirmedAt(),
+      unconfirmed: (within: number) => servers.unconfirmed(within),
       isAwaited: () => receiver.current() === undefined && isNew(),
     });
   }

@@ -59,8 +59,8 @@ export const plantedFaults: readonly PlantedFault[] = [
   {
     name: 'a lost connection is no news of the server',
     file: 'src/node/process/followed-servers.ts',
-    text: "connectionLost: (origin: string) => forEachAt(origin, 'connection lost'),",
-    replacement: 'connectionLost: (_origin: string) => {},',
+    text: "this.#applyAt(origin, { kind: 'connection lost', isRefused: false });",
+    replacement: '',
   },
   {
     name: 'schemas are not compared',
