@@ -210,30 +210,11 @@ export class TlsDialer {
   }
 
   async #open(options: DialOptions): Promise<TLSSocket> {
-    const { destination, protocols, signal, onread } = options;
-    const { serverName } = destination;
-    const { hostname, port } = new URL(destination.origin);
-    // URL keeps the brackets of an IPv6 address; sockets need it without.
-    const host = hostname.startsWith('[') ? hostname.slice(1, -1) : hostname;
-    const refusal = this.#refusal(destination, host);
-    if (refusal !== undefined) throw refusal;
+    const { destination, signal } = options;
     const { promise, resolve, reject } = Promise.withResolvers<TLSSocket>();
     let tcpConnected = false;
     let timedOut = false;
-    const socket = connect({
-      host,
-      lookup: destination.kind === 'local' ? this.#localLookup : this.#lookup,
-      port: port === '' ? 443 : Number(port),
-      // The destination's name, never the address or the request's Host. No SNI for an IP address (RFC 6066 section 3),
-      // which is still verified below.
-      servername: isIP(serverName) === 0 ? serverName : '',
-      checkServerIdentity: (_name, certificate) => checkServerIdentity(serverName, certificate),
-      rejectUnauthorized: true,
-      secureContext: this.#context(options),
-      ALPNProtocols: [...protocols],
-      ...(onread === undefined ? {} : { onread }),
-    });
-    socket.setNoDelay(true).setKeepAlive(true, tcpKeepAliveDelay);
+    const socket = this.#connect(options);
     const giveUpAfter = (milliseconds: number, what: string): NodeJS.Timeout =>
       setTimeout(() => {
         timedOut = true;
@@ -252,7 +233,7 @@ export class TlsDialer {
     const failed = (error: Error): void => {
       settled();
       const code = dialErrorCode({ timedOut, tcpConnected, aborted: signal?.aborted === true });
-      const message = `${destination.origin} as ${serverName}: ${errorMessage(error)}`;
+      const message = `${destination.origin} as ${destination.serverName}: ${errorMessage(error)}`;
       reject(new TransportError(code, message, { mayHaveBeenProcessed: false, cause: error }));
     };
     const closed = (): void => failed(new Error('closed during the TLS handshake'));
@@ -271,6 +252,32 @@ export class TlsDialer {
     socket.on('error', () => {});
     if (signal?.aborted === true) abort();
     return promise;
+  }
+
+  /** @throws {TransportError} for an address that may not be dialled */
+  #connect(options: DialOptions): TLSSocket {
+    const { destination, protocols, onread } = options;
+    const { serverName } = destination;
+    const { hostname, port } = new URL(destination.origin);
+    // URL keeps the brackets of an IPv6 address; sockets need it without.
+    const host = hostname.startsWith('[') ? hostname.slice(1, -1) : hostname;
+    const refusal = this.#refusal(destination, host);
+    if (refusal !== undefined) throw refusal;
+    return connect({
+      host,
+      lookup: destination.kind === 'local' ? this.#localLookup : this.#lookup,
+      port: port === '' ? 443 : Number(port),
+      // The destination's name, never the address or the request's Host. No SNI for an IP address (RFC 6066 section 3),
+      // which is still verified below.
+      servername: isIP(serverName) === 0 ? serverName : '',
+      checkServerIdentity: (_name, certificate) => checkServerIdentity(serverName, certificate),
+      rejectUnauthorized: true,
+      secureContext: this.#context(options),
+      ALPNProtocols: [...protocols],
+      ...(onread === undefined ? {} : { onread }),
+    })
+      .setNoDelay(true)
+      .setKeepAlive(true, tcpKeepAliveDelay);
   }
 
   /** Checks an origin that is an IP address: sockets call `lookup` for names only. */

@@ -38,80 +38,111 @@ export async function dialUpgrade(
   outbound: OutboundRequest,
   options: UpgradeDialOptions,
 ): Promise<UpgradeResponse> {
-  const { destination, presentFrontProxyCertificate, method, target } = outbound;
-  const { signal, headTimeout } = options;
+  const { destination, presentFrontProxyCertificate } = outbound;
   const socket = await dialer.dial({
     destination,
     presentFrontProxyCertificate,
     // HTTP/2 only has upgrades by RFC 8441, which kube-apiserver does not support.
     protocols: ['http/1.1'],
-    signal,
+    signal: options.signal,
   });
-  const { promise, resolve, reject } = Promise.withResolvers<UpgradeResponse>();
-  const failure = (code: TransportErrorCode, message: string): TransportError =>
-    new TransportError(code, `${destination.origin}: ${message}`, { mayHaveBeenProcessed: true });
-  const invalidUpgrade = (reason: string): TransportError =>
-    failure('InvalidResponse', `the response to the upgrade is not valid: ${reason}`);
-  const request = httpRequest({
-    method,
-    path: target,
-    headers: upgradeLines(outbound, options.token),
-    createConnection: () => socket,
-    maxHeaderSize: maximumResponseHeaderBytes,
-  });
-  // Node silently drops lines beyond this: one more shows that the limit was exceeded.
-  request.maxHeadersCount = maximumResponseLines + 1;
-  const heads = new LineCount();
-  const isAcceptable = ({ rawHeaders }: Pick<IncomingMessage, 'rawHeaders'>): boolean => {
-    heads.add(rawHeaders);
-    if (heads.areTooLarge) fail(invalidResponse('its head is too large'));
-    return !heads.areTooLarge;
-  };
-  request.on('information', isAcceptable);
-  const timer = setTimeout(() => {
-    fail(failure('Timeout', `no response to the upgrade within ${headTimeout} ms`));
-  }, headTimeout);
-  const clientGone = (): void => fail(failure('ClientGone', 'the client went away'));
-  const settled = (): void => {
-    clearTimeout(timer);
-    signal.removeEventListener('abort', clientGone);
-  };
-  const fail = (error: unknown): void => {
-    settled();
-    reject(toTransportError(error, destination.origin, true));
-    socket.destroy();
-  };
-  signal.addEventListener('abort', clientGone);
-  request.on('error', fail);
-  request.once('upgrade', (head, upgraded, firstBytes) => {
-    if (!isAcceptable(head)) return;
-    if (!switchesTo(options.token, head.rawHeaders)) {
-      fail(invalidUpgrade('it switches to a protocol that was not requested'));
-      return;
-    }
-    settled();
-    resolve({ head, switched: { socket: upgraded, firstBytes } });
-  });
-  request.once('response', (response) => {
+  return new UpgradeExchange(socket, outbound, options).response;
+}
+
+/** One upgrade request on its connection, until there is the head of a response. */
+class UpgradeExchange {
+  /** @throws {TransportError} */
+  readonly response: Promise<UpgradeResponse>;
+  readonly #socket: Duplex;
+  readonly #origin: string;
+  readonly #options: UpgradeDialOptions;
+  readonly #result = Promise.withResolvers<UpgradeResponse>();
+  /** Of interim responses, too. */
+  readonly #heads = new LineCount();
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(socket: Duplex, outbound: OutboundRequest, options: UpgradeDialOptions) {
+    const { token, headTimeout, signal } = options;
+    this.response = this.#result.promise;
+    this.#socket = socket;
+    this.#origin = outbound.destination.origin;
+    this.#options = options;
+    this.#timer = setTimeout(
+      () => this.#failWith('Timeout', `no response to the upgrade within ${headTimeout} ms`),
+      headTimeout,
+    );
+    const request = httpRequest({
+      method: outbound.method,
+      path: outbound.target,
+      headers: upgradeLines(outbound, token),
+      createConnection: () => socket,
+      maxHeaderSize: maximumResponseHeaderBytes,
+    });
+    // Node silently drops lines beyond this: one more shows that the limit was exceeded.
+    request.maxHeadersCount = maximumResponseLines + 1;
+    request.on('information', (head) => this.#isAcceptable(head));
+    request.on('error', (error) => this.#fail(error));
+    request.once('upgrade', (head, upgraded, firstBytes) => this.#switched(head, upgraded, firstBytes));
+    request.once('response', (response) => this.#declined(response));
+    signal.addEventListener('abort', this.#clientGone);
+    // The client may have gone since the dial ended, before there was a listener.
+    if (signal.aborted) this.#clientGone();
+    else request.end();
+  }
+
+  #switched(head: IncomingMessage, socket: Duplex, firstBytes: Buffer): void {
+    if (!this.#isAcceptable(head)) return;
+    if (switchesTo(this.#options.token, head.rawHeaders))
+      this.#settle({ head, switched: { socket, firstBytes } });
+    else this.#failInvalid('it switches to a protocol that was not requested');
+  }
+
+  #declined(head: IncomingMessage): void {
     // Node reports a 101 without `Upgrade` as an ordinary response; what follows would not be HTTP.
-    if (response.statusCode === 101) {
-      fail(invalidUpgrade('it switches without naming a protocol'));
+    if (head.statusCode === 101) {
+      this.#failInvalid('it switches without naming a protocol');
       return;
     }
-    if (!isAcceptable(response)) return;
+    if (!this.#isAcceptable(head)) return;
     try {
-      refuseOtherCodings(response.rawHeaders);
+      refuseOtherCodings(head.rawHeaders);
+      this.#settle({ head });
     } catch (error) {
-      fail(error);
-      return;
+      this.#fail(error);
     }
-    settled();
-    resolve({ head: response });
-  });
-  // The client may have gone since the dial ended, before there was a listener.
-  if (signal.aborted) clientGone();
-  else request.end();
-  return promise;
+  }
+
+  #isAcceptable({ rawHeaders }: Pick<IncomingMessage, 'rawHeaders'>): boolean {
+    this.#heads.add(rawHeaders);
+    if (this.#heads.areTooLarge) this.#fail(invalidResponse('its head is too large'));
+    return !this.#heads.areTooLarge;
+  }
+
+  readonly #clientGone = (): void => this.#failWith('ClientGone', 'the client went away');
+
+  #failInvalid(reason: string): void {
+    this.#failWith('InvalidResponse', `the response to the upgrade is not valid: ${reason}`);
+  }
+
+  #failWith(code: TransportErrorCode, message: string): void {
+    this.#fail(new TransportError(code, `${this.#origin}: ${message}`, { mayHaveBeenProcessed: true }));
+  }
+
+  #fail(error: unknown): void {
+    this.#endWaiting();
+    this.#result.reject(toTransportError(error, this.#origin, true));
+    this.#socket.destroy();
+  }
+
+  #settle(response: UpgradeResponse): void {
+    this.#endWaiting();
+    this.#result.resolve(response);
+  }
+
+  #endWaiting(): void {
+    clearTimeout(this.#timer);
+    this.#options.signal.removeEventListener('abort', this.#clientGone);
+  }
 }
 
 /**
