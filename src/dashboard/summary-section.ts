@@ -1,9 +1,8 @@
 import { html } from 'hono/html';
 import type { RouterStatus } from '../own-paths/status/status-schema.ts';
 import { firstExpiry } from '../own-paths/status/status-sources.ts';
-import { compareNames } from '../runtime/compare-names.ts';
 import type { PageState } from './page-state.ts';
-import { count, displayName, type Hostnames, withDisplayNames } from './wording/display-names.ts';
+import { displayName, type Hostnames, withDisplayNames } from './wording/display-names.ts';
 import { age, badge, type Markup, timeOfDay } from './wording/markup.ts';
 
 /** How the router is doing, in one sentence that is read out when it changes, and in a few facts. */
@@ -75,30 +74,11 @@ function notices({ status }: PageState, hostnames: Hostnames): Markup {
         },
       ];
   const warnings = [...gate, ...status.warnings];
-  const { undecodable } = status;
   if (warnings.length === 0) return html``;
   return html`<div class="notices">
 ${warnings.map(
   ({ message, see }) =>
     html`<p class="notice">${badge('warning', 'Warning')} ${withDisplayNames(message, hostnames)}${see === null ? '' : html` <a class="see" href="${see}">What to do</a>`}</p>`,
 )}
-${undecodable.length === 0 ? '' : undecodableDetails(status, hostnames)}
 </div>`;
-}
-
-function undecodableDetails({ undecodable }: RouterStatus, hostnames: Hostnames): Markup {
-  return html`<details data-key="undecodable">
-<summary>Stored in a form that some servers cannot read: ${count(undecodable.length, 'resource')}</summary>
-<ul>${undecodable.map(
-    ({ resource, storedAt, servers: those }) =>
-      html`<li><span class="name">${resource}</span>, stored as <span class="name">${storedAt.join(', ')}</span>: not read by <span class="name">${namesOf(those, hostnames)}</span></li>`,
-  )}</ul>
-</details>`;
-}
-
-function namesOf(ids: readonly string[], hostnames: Hostnames): string {
-  return ids
-    .map((id) => displayName(id, hostnames))
-    .sort(compareNames)
-    .join(', ');
 }

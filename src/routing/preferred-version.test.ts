@@ -59,45 +59,6 @@ function told(decision: Decision): string {
 
 const twoOldOneNew = { a: server('1.31'), b: server('1.31'), c: server('1.36') };
 
-describe('a resource that some servers cannot decode, because others store it at a version they do not know', () => {
-  const flowSchemas = '/apis/flowcontrol.apiserver.k8s.io/v1beta3/flowschemas';
-  const both = { serves: [...serves, 'flowcontrol.apiserver.k8s.io/v1beta3/flowschemas'] };
-  const undecodableVersions = {
-    'flowcontrol.apiserver.k8s.io.flowschemas': ['flowcontrol.apiserver.k8s.io/v1'],
-  };
-  const older = { ...server('1.28', both), undecodableVersions };
-  const table = tableOf({ a: older, b: older, c: server('1.31', both) });
-
-  test('goes to those that can, though most servers are of the other version', () => {
-    for (const method of ['GET', 'POST', 'PATCH', 'DELETE']) {
-      assert.equal(told(decisionAt(table, 'a', flowSchemas, { method })), 'peer PreferredVersion c', method);
-      assert.equal(told(decisionAt(table, 'c', flowSchemas, { method })), 'local ServedLocally', method);
-      assert.equal(told(decisionAt(table, undefined, flowSchemas, { method })), 'peer PreferredVersion c');
-    }
-    const oldest = decisionAt(table, 'a', flowSchemas, { version: 'oldest' });
-    assert.equal(told(oldest), 'peer PreferredVersion c');
-  });
-
-  test('goes to the others when none of those can be asked: what they stored themselves they can read', () => {
-    const alone = tableOf({ a: older, b: older, c: { ...server('1.31', both), withoutAddress: true } });
-    const decision = decisionAt(alone, undefined, flowSchemas);
-    assert.equal(told(decision), 'peer PreferredVersion a,b');
-    assert.equal(decision.decision === 'peer' && decision.versions?.preferred, '1.31');
-  });
-
-  test('goes to a server of the same version that can before a newer one', () => {
-    const told128 = { ...server('1.28', both) };
-    const mixed = tableOf({ a: older, b: told128, c: server('1.31', both) });
-    assert.equal(told(decisionAt(mixed, 'a', flowSchemas)), 'peer PreferredVersion b');
-    assert.equal(told(decisionAt(mixed, 'b', flowSchemas)), 'local ServedLocally');
-  });
-
-  test('goes where it went before with `local`, and so does every other resource', () => {
-    assert.equal(told(decisionAt(table, 'a', flowSchemas, { version: 'local' })), 'local ServedLocally');
-    assert.equal(told(decisionAt(table, 'c', pods)), 'local ServedLocally');
-  });
-});
-
 describe('a resource that servers of two versions understand differently', () => {
   const table = tableOf(twoOldOneNew);
 

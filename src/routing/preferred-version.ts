@@ -119,32 +119,12 @@ export function serversByPreference(
   const isCustom = table.isCustomResource(apiGroup, apiVersion);
   const candidates = servedBy ?? (isCustom ? table.everyServer : undefined);
   if (candidates === undefined) return undefined;
-  const route = table.resource(apiGroup, apiVersion, resource);
-  const cannotDecode = route?.cannotDecode;
   const matters =
-    route?.differs === true ||
-    (cannotDecode !== undefined && cannotDecode.size > 0) ||
+    table.resource(apiGroup, apiVersion, resource)?.differs === true ||
     (comparison.enforcementDiffers && isWrite(requestInfo));
   if (!matters) return undefined;
   const byPreference = candidates.byPreference(preferred);
-  if (byPreference.length < 2) return undefined;
-  return cannotDecode === undefined || cannotDecode.size === 0
-    ? byPreference
-    : decodingFirst(byPreference, cannotDecode);
-}
-
-/** Servers that cannot decode what others have stored come last, at any version: they respond with 500 for it. */
-function decodingFirst(
-  byPreference: readonly ServersOfVersion[],
-  cannotDecode: ReadonlySet<string>,
-): readonly ServersOfVersion[] {
-  const those = (decodes: boolean) =>
-    byPreference.flatMap(({ minor, serverIds, reachable }) => {
-      const ids = [...serverIds].filter((id) => cannotDecode.has(id) !== decodes);
-      if (ids.length === 0) return [];
-      return { minor, serverIds: new Set(ids), reachable: reachable.filter(({ id }) => ids.includes(id)) };
-    });
-  return [...those(true), ...those(false)];
+  return byPreference.length < 2 ? undefined : byPreference;
 }
 
 /** Admission checks subresources with the operation CONNECT for every verb. */

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { storageVersionHash } from '../apimachinery/storage-version-hash.ts';
 import { isGenerationAhead } from '../snapshot/format/limits.ts';
 import { parseSnapshot } from '../snapshot/format/parse-snapshot.ts';
 import type { ServedSet, Snapshot } from '../snapshot/format/schema.ts';
@@ -213,54 +212,6 @@ test('no sequence of failures removes the last known resources of a server', asy
     }),
     { numRuns: 100 },
   );
-});
-
-test('undecodable versions are in the snapshot while schemas are compared, also of a stale server', async () => {
-  const group = 'flowcontrol.apiserver.k8s.io';
-  const name = `${group}.flowschemas`;
-  const storing = async (version: string, storedAt: string, ...served: string[]): Promise<ServerReading> =>
-    Object.assign(
-      reading(
-        { [name]: served },
-        {
-          storageVersionHashes: { [name]: await storageVersionHash(group, storedAt, 'FlowSchema') },
-          discovery: [
-            {
-              metadata: { name: group },
-              versions: served.map((each) => ({
-                version: each,
-                resources: [
-                  {
-                    resource: 'flowschemas',
-                    responseKind: { group, version: each, kind: 'FlowSchema' },
-                    scope: 'Cluster' as const,
-                    verbs: ['get'],
-                  },
-                ],
-              })),
-            },
-          ],
-        },
-      ),
-      { version },
-    );
-  const older = await storing('v1.28.0', 'v1beta3', 'v1beta3');
-  const newer = await storing('v1.31.0', 'v1', 'v1', 'v1beta3');
-  const undecodable = (snapshot: Snapshot, id: string) => {
-    const serves = snapshot.servers.find((server) => server.id === id)?.serves ?? '';
-    return snapshot.servedSets[serves]?.undecodableVersions;
-  };
-  const schemas = new Map();
-  const mixed = await snapshotOf({ a: older, b: newer }, { schemas });
-  assert.deepEqual(undecodable(mixed, 'a'), { [name]: [`${group}/v1`] });
-  assert.equal(undecodable(mixed, 'b'), undefined);
-  assert.equal(undecodable(await snapshotOf({ a: older, b: newer }), 'a'), undefined, 'nobody compared');
-
-  const stale = await build({ a: failed, b: newer }, { schemas, previous: mixed });
-  assert.deepEqual(stale.snapshot && undecodable(stale.snapshot, 'a'), { [name]: [`${group}/v1`] });
-  const { snapshot: alone } = await build({ a: failed, c: older }, { schemas, previous: mixed });
-  assert.ok(alone !== undefined);
-  assert.equal(undecodable(alone, 'a'), undefined, 'the server that stored it is gone');
 });
 
 test('a generation is one more than the previous one', () => {

@@ -19,11 +19,6 @@ import {
   sharedGroupVersions,
 } from './documents/shared-objects.ts';
 import {
-  type DecodableVersions,
-  type UndecodableVersions,
-  undecodableVersions,
-} from './documents/storage-versions.ts';
-import {
   type LastKnownServer,
   lastKnown,
   type ServerDescription,
@@ -46,7 +41,6 @@ export interface SnapshotInput {
   /** Group versions that are, or once were, those of custom resources or extension APIs. Default: those of now. */
   readonly everShared?: ReadonlySet<string> | undefined;
   readonly storageVersions?: ReadonlyMap<string, ServedSet['storageVersions']> | undefined;
-  readonly decodableVersions?: DecodableVersions | undefined;
   readonly advertised?: ReadonlyMap<string, AdvertisedAddress> | undefined;
   /**
    * Digests of the servers' schemas, by server ID (`SchemaReader`). `undefined`: there is nothing to compare, and no set
@@ -135,14 +129,6 @@ async function snapshotServers(
   input: SnapshotInput,
   shared: ReadonlySet<string>,
 ): Promise<Pick<Snapshot, 'servedSets'> & { readonly servers: SnapshotServer[] }> {
-  const storing = contents.map(({ record: { server }, content: { parts, set } }) => ({
-    id: server.id,
-    version: parts.version,
-    set,
-  }));
-  const decodable = input.decodableVersions ?? new Map();
-  const undecodable =
-    input.schemas === undefined ? undefined : await undecodableVersions(storing, decodable, shared);
   const refine = refineBy(shared);
   const servers: SnapshotServer[] = [];
   // Sets of the previous one stand first, so that the others are sent as their difference from these.
@@ -150,7 +136,7 @@ async function snapshotServers(
   const used = new Set<string>();
   for (const { record, content } of contents) {
     const { id } = record.server;
-    const { key, set } = await refine(content, undecodable?.get(id));
+    const { key, set } = await refine(content);
     if (!sets.has(key)) sets.set(key, set);
     used.add(key);
     const server = snapshotServer(record.server, input.advertised?.get(id), content, key);
@@ -213,19 +199,15 @@ const refinedBefore = new WeakMap<ServedSet, Refined>();
 /** @returns makes the set that is kept, with its key; a server that says what it said before costs nothing */
 function refineBy(shared: ReadonlySet<string>) {
   const rules = [...shared].join(' ');
-  return async (
-    { set: given, openapiV3, schemas }: ServerContent,
-    undecodable: UndecodableVersions | undefined,
-  ): Promise<Refined> => {
-    const from = [rules, openapiV3, schemas, undecodable ?? {}];
+  return async ({ set: given, openapiV3, schemas }: ServerContent): Promise<Refined> => {
+    const from = [rules, openapiV3, schemas];
     const before = refinedBefore.get(given);
     if (before !== undefined && isSameJson(before.from, from)) return before;
-    const { openapiV3: _openapiV3, schemas: _schemas, undecodableVersions: _undecodable, ...rest } = given;
+    const { openapiV3: _openapiV3, schemas: _schemas, ...rest } = given;
     const whole: ServedSet = {
       ...rest,
       ...(openapiV3 && { openapiV3 }),
       ...(schemas && { schemas }),
-      ...(undecodable && { undecodableVersions: undecodable }),
     };
     const set = await excludeGroupVersions(whole, shared);
     const checked = await checkServedSet(set);

@@ -92,7 +92,6 @@ export class ClusterReader {
       set: settingBetween(this.#moment, moment),
       isNewcomer: this.#isNewcomer(moment),
       storageVersions: view.storageVersions,
-      decodableVersions: view.decodableVersions,
       cluster,
     });
     this.#moment = moment;

@@ -101,7 +101,7 @@ export function clusterSnapshot(cluster: Cluster, metadata: Partial<Snapshot['me
 
 /**
  * The local server has 1.31, two peers and one that is dead have 1.36. `leases` differ by schema, and are also the dead
- * server's; `flowschemas` are stored where the local server cannot decode them; `pods` are the same everywhere.
+ * server's; `pods` are the same everywhere.
  */
 export function severalVersionsSnapshot(
   cluster: Cluster,
@@ -112,29 +112,22 @@ export function severalVersionsSnapshot(
     'core.pods': { v1: btoa('the same') },
     'autoscaling.horizontalpodautoscalers': { v2: btoa(`min ${minor}`) },
     'coordination.k8s.io.leases': { v1: btoa(`min ${minor}`) },
-    'flowcontrol.apiserver.k8s.io.flowschemas': { v1beta3: btoa('the same') },
   });
   const of = (minor: string, ...more: readonly string[]) => ({
     serves: ['v1/pods', ...more],
     version: `v${minor}.0`,
     schemas: digests(minor),
   });
-  const differing = [
-    'autoscaling/v2/horizontalpodautoscalers',
-    'flowcontrol.apiserver.k8s.io/v1beta3/flowschemas',
-  ];
+  const differing = 'autoscaling/v2/horizontalpodautoscalers';
   const leases = 'coordination.k8s.io/v1/leases';
   return snapshotOf(
     {
       [localId]: {
-        ...of('1.31', ...differing, leases),
+        ...of('1.31', differing, leases),
         ...addressOf(addresses, localId),
-        undecodableVersions: {
-          'flowcontrol.apiserver.k8s.io.flowschemas': ['flowcontrol.apiserver.k8s.io/v1'],
-        },
       },
-      'peer-2': { ...of('1.36', ...differing), ...addressOf(addresses, 'peer-2') },
-      'peer-3': { ...of('1.36', ...differing), ...addressOf(addresses, 'peer-3') },
+      'peer-2': { ...of('1.36', differing), ...addressOf(addresses, 'peer-2') },
+      'peer-3': { ...of('1.36', differing), ...addressOf(addresses, 'peer-3') },
       dead: { ...of('1.36', leases), address: deadAddress },
     },
     metadata,

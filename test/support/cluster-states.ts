@@ -75,7 +75,6 @@ export function clusterOf(servers: readonly SyncServer[]): ClusterSource {
       servers: [...servers],
       objects,
       storageVersions: new Map(),
-      decodableVersions: new Map(),
       isWhole: true,
       refused: [],
       warnings: [],

@@ -19,7 +19,6 @@ export interface ServerOptions extends Partial<Omit<SnapshotServer, 'id' | 'serv
   readonly openapiV3?: ServedSet['openapiV3'];
   readonly storageVersionHashes?: ServedSet['storageVersionHashes'];
   readonly schemas?: ServedSet['schemas'];
-  readonly undecodableVersions?: ServedSet['undecodableVersions'];
   /** Neither address nor url: known, but not to be reached. */
   readonly withoutAddress?: boolean;
 }
@@ -43,8 +42,8 @@ export function snapshotOf(
   const servedSets = new Map<string, ServedSet>();
   const listed = Object.entries(servers).map(([id, given], index): SnapshotServer => {
     const { serves, knowsSubresources, withoutAddress, ...others } = serverOptions(given);
-    const { discovery, openapiV3, storageVersionHashes, schemas, undecodableVersions, ...rest } = others;
-    const described = optional({ discovery, openapiV3, storageVersionHashes, schemas, undecodableVersions });
+    const { discovery, openapiV3, storageVersionHashes, schemas, ...rest } = others;
+    const described = optional({ discovery, openapiV3, storageVersionHashes, schemas });
     const set = { ...servedSetOf(serves, knowsSubresources), ...described };
     const key = servedSetKeyOf(set);
     servedSets.set(key, set);

@@ -9,7 +9,6 @@ export function statusView(serverId: string | null): RouterStatus {
     form: serverId === null ? 'gateway' : 'sidecar',
     serverId,
     localServer: null,
-    undecodable: [],
     keyFiles: [],
     readiness: { ready: true, failures: [] },
     enabled: true,

@@ -106,7 +106,7 @@ async function examineUpgrade(
       '--upgrade-to needs to know what runs today: give --upgrade-from, or a router that has a stored snapshot or reads the cluster',
     ]);
   }
-  return [...(today?.findings ?? []), ...then.findings, ...(await upgradeFindings(from, then.snapshot))];
+  return [...(today?.findings ?? []), ...then.findings, ...upgradeFindings(from, then.snapshot)];
 }
 
 const marks = {

@@ -7,7 +7,6 @@ import { fileURLToPath } from 'node:url';
 import { commandContext } from '../../../test/support/command-context.ts';
 import { type ServerOptions, snapshotOf } from '../../../test/support/snapshot-builder.ts';
 import { syncCluster } from '../../../test/support/sync-cluster.ts';
-import { storageVersionHash } from '../../apimachinery/storage-version-hash.ts';
 import { runCommandLine } from '../run-command-line.ts';
 import { readTextFile } from '../terminal/command-context.ts';
 import type { Finding } from './finding.ts';
@@ -82,36 +81,6 @@ describe('what an upgrade changes', () => {
     const [policies, claims] = told(findings, 'resources that vanish').sort().reverse();
     assert.match(claims ?? '', /^failed: .*podsecuritypolicies .* delete its objects before/);
     assert.match(policies ?? '', /^failed: .*resourceclaims .*clients have to change with the upgrade/);
-  });
-
-  it('is an object that servers of today cannot decode', async () => {
-    const group = 'flowcontrol.apiserver.k8s.io';
-    const stored = async (version: string, ...served: string[]): Promise<ServerOptions> => {
-      const responseKind = { group, version, kind: 'FlowSchema' };
-      return {
-        serves: served.map((each) => `${group}/${each}/flowschemas`),
-        storageVersionHashes: {
-          [`${group}.flowschemas`]: await storageVersionHash(group, version, 'FlowSchema'),
-        },
-        discovery: [
-          {
-            metadata: { name: group },
-            versions: served.map((each) => ({
-              version: each,
-              resources: [{ resource: 'flowschemas', responseKind }],
-            })),
-          },
-        ],
-      };
-    };
-    const findings = await upgrade(
-      { version: 'v1.28.0', ...(await stored('v1beta3', 'v1beta2', 'v1beta3')) },
-      { version: 'v1.31.0', ...(await stored('v1', 'v1', 'v1beta3')) },
-    );
-    assert.match(
-      told(findings, 'objects that cannot be decoded').join(),
-      /^warning: flowschemas\.flowcontrol\.apiserver\.k8s\.io will be stored at flowcontrol\.apiserver\.k8s\.io\/v1, .*requests for v1beta3 to the new servers/,
-    );
   });
 
   it('is a field that may be lost, and a policy that may be evaded', async () => {

@@ -2,36 +2,28 @@ import { groupVersionString, parseStorageVersionName } from '../../apimachinery/
 import { compareServerVersions, minorVersion } from '../../apimachinery/server-version.ts';
 import { compareVersionPriority } from '../../apimachinery/version-priority.ts';
 import { count } from '../../dashboard/wording/display-names.ts';
-import { qualifiedResource } from '../../own-paths/status/router-status.ts';
 import type { ServedSet, Snapshot } from '../../snapshot/format/schema.ts';
 import { policiesOf } from '../../snapshot/routing-table/served-by.ts';
-import { sharedGroupVersions } from '../../sync/documents/shared-objects.ts';
-import { type StoringServer, undecodableVersions } from '../../sync/documents/storage-versions.ts';
 import { type Finding, failed, ok, warning } from './finding.ts';
 
 interface Side {
   readonly versions: readonly string[];
-  readonly servers: readonly StoringServer[];
+  readonly servers: readonly { readonly set: ServedSet }[];
   /** `<group>.<resource>` to the versions that some server serves. */
   readonly served: ReadonlyMap<string, ReadonlySet<string>>;
 }
 
 /**
- * Findings on an upgrade of a cluster from the servers of `current` to those of `target`: which resources vanish, which
- * objects a server cannot decode, where fields may be lost while both versions run. Custom resources and resources of
- * extension API servers are left out: an upgrade of API servers changes nothing of them.
+ * Findings on an upgrade of a cluster from the servers of `current` to those of `target`: which resources vanish, where
+ * fields may be lost while both versions run. Sets have neither custom resources nor those of extension API servers: an
+ * upgrade of API servers changes nothing of them.
  */
-export async function upgradeFindings(current: Snapshot, target: Snapshot): Promise<readonly Finding[]> {
+export function upgradeFindings(current: Snapshot, target: Snapshot): readonly Finding[] {
   const from = sideOf(current);
   const to = sideOf(target);
-  const shared = sharedGroupVersions(
-    [...current.apiServices, ...target.apiServices],
-    [...current.customResourceGroups, ...target.customResourceGroups],
-  );
   return [
     versionFinding(from, to),
     ...vanishFindings(from, to),
-    ...(await decodingFindings(from, to, shared)),
     ...schemaFindings(from, to),
     policyFinding(from, to),
   ];
@@ -39,11 +31,11 @@ export async function upgradeFindings(current: Snapshot, target: Snapshot): Prom
 
 function sideOf({ servers, servedSets }: Snapshot): Side {
   const served = new Map<string, Set<string>>();
-  const storing = servers.flatMap(({ id, version, serves }): StoringServer[] => {
+  const serving = servers.flatMap(({ serves }) => {
     const set = servedSets[serves];
-    return set === undefined ? [] : [{ id, version, set }];
+    return set === undefined ? [] : [{ set }];
   });
-  for (const { set } of storing) {
+  for (const { set } of serving) {
     for (const [name, versions] of Object.entries(set.storageVersions)) {
       const known = served.get(name) ?? new Set<string>();
       served.set(name, known);
@@ -51,7 +43,7 @@ function sideOf({ servers, servedSets }: Snapshot): Side {
     }
   }
   const versions = new Set(servers.map(({ version }) => version ?? 'unknown version'));
-  return { versions: [...versions].sort(compareServerVersions), servers: storing, served };
+  return { versions: [...versions].sort(compareServerVersions), servers: serving, served };
 }
 
 function versionFinding(from: Side, to: Side): Finding {
@@ -63,7 +55,7 @@ function versionFinding(from: Side, to: Side): Finding {
   if (compareServerVersions(newestThen, newestNow) < 0) {
     return warning(
       check,
-      `${text}: that is a downgrade. Kubernetes does not support it; read what becomes undecodable`,
+      `${text}: that is a downgrade. Kubernetes does not support it, and objects may become unreadable`,
     );
   }
   const skipped = minorNumber(newestThen) - minorNumber(oldestNow);
@@ -104,37 +96,6 @@ function vanishFindings(from: Side, to: Side): readonly Finding[] {
     return [failed(check, message)];
   });
   return orOk(findings, check, 'every version of every resource stays');
-}
-
-async function decodingFindings(
-  from: Side,
-  to: Side,
-  shared: ReadonlySet<string>,
-): Promise<readonly Finding[]> {
-  const check = 'objects that cannot be decoded';
-  const named = (side: string, { servers }: Side) =>
-    servers.map((server) => ({ ...server, id: `${side} ${server.id}` }));
-  const all = [...named('from', from), ...named('to', to)];
-  const undecodable = await undecodableVersions(all, new Map(), shared);
-  const storedAt = new Map<string, Set<string>>();
-  for (const [id, versions] of undecodable) {
-    if (!id.startsWith('from ')) continue;
-    for (const [name, stored] of Object.entries(versions)) {
-      storedAt.set(name, new Set([...(storedAt.get(name) ?? []), ...stored]));
-    }
-  }
-  const findings = [...storedAt].map(([name, stored]): Finding => {
-    const both = [...(from.served.get(name) ?? [])].filter((version) => to.served.get(name)?.has(version));
-    const way =
-      both.length > 0
-        ? `while both run, routers send requests for ${both.sort().join(', ')} to the new servers; without routers they fail with 500 by chance`
-        : 'while both run, requests of clients that know only the old versions fail with 500';
-    return warning(
-      check,
-      `${qualifiedResource(name)} will be stored at ${[...stored].sort().join(', ')}, which servers of today cannot decode: ${way}, and there is no way back to today's version`,
-    );
-  });
-  return orOk(findings, check, 'servers of today decode what the new ones store');
 }
 
 /** Servers understand a resource differently: a write through one that knows less removes what it does not know. */
@@ -188,4 +149,10 @@ function policyFinding(from: Side, to: Side): Finding {
         'the versions enforce different kinds of policies: while both run, routers send every write to servers of one version; --preferred-version=newest makes policies hold from the first new server on',
       )
     : ok(check, 'both versions enforce the same kinds');
+}
+
+/** `deployments.apps` for the StorageVersion name `apps.deployments`, as kubectl writes resources. */
+function qualifiedResource(storageVersionName: string): string {
+  const { group = '', resource = storageVersionName } = parseStorageVersionName(storageVersionName) ?? {};
+  return group === '' ? resource : `${resource}.${group}`;
 }

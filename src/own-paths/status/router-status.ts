@@ -1,5 +1,4 @@
-import { parseStorageVersionName } from '../../apimachinery/group-version.ts';
-import { compareServerVersions, minorVersion } from '../../apimachinery/server-version.ts';
+import { minorVersion } from '../../apimachinery/server-version.ts';
 import type { MixedVersionProxyOptions, RouterParts } from '../../proxy/options.ts';
 import type { PreferredVersion } from '../../routing/decision.ts';
 import {
@@ -7,7 +6,6 @@ import {
   defaultPreferredVersion,
   preferredMinor,
 } from '../../routing/preferred-version.ts';
-import { compareNames } from '../../runtime/compare-names.ts';
 import { durationText } from '../../runtime/duration-text.ts';
 import type { ServerReport } from '../../servers/server-book.ts';
 import { isDownState } from '../../servers/server-states.ts';
@@ -55,7 +53,6 @@ export function routerStatus(
   const steady = steadyClock();
   const { credentialFiles = none, found = [] } = options;
   const table = options.routingTable.current();
-  const undecodable = undecodableVersions(table);
   const reading = options.embeddedSync?.();
   const listed = new Map(table?.snapshot.servers.map((server) => [server.id, server]));
   return {
@@ -70,7 +67,6 @@ export function routerStatus(
       coming: comingState(table, preferredVersion, steady, now),
       enforcementDiffers: table?.comparison?.enforcementDiffers === true,
     },
-    undecodable: undecodableResources(undecodable),
     snapshot: table === undefined ? null : snapshotState(table, now),
     embeddedSync: reading === undefined ? null : embeddedSyncState(reading),
     servers: (table?.servers ?? []).map(({ id, origin, addressSource, version, minor, stale }) => ({
@@ -90,20 +86,17 @@ export function routerStatus(
     certificates: credentialFiles.certificates(),
     keyFiles: credentialFiles.keyFiles(),
     found,
-    warnings: warningsOf(options, table, undecodable, now),
+    warnings: warningsOf(options, table, now),
   };
 }
 
 function warningsOf(
   options: RouterStatusOptions,
   table: RoutingTable | undefined,
-  undecodable: ReturnType<typeof undecodableVersions>,
   now: number,
 ): RouterStatus['warnings'] {
-  const { routingTable, credentialFiles = none, found = [], health } = options;
-  const { preferredVersion = defaultPreferredVersion } = options;
+  const { routingTable, credentialFiles = none, found = [] } = options;
   const reading = options.embeddedSync?.();
-  const isUnhealthy = (id: string): boolean => health?.isDown(id) === true;
   return [
     ...warnings(`${runbook}credentialreloadfailed`, reloadWarnings(credentialFiles)),
     ...warnings(`${runbook}certificateexpiring`, expiryWarnings(credentialFiles)),
@@ -116,10 +109,6 @@ function warningsOf(
     ...warnings(`${kubeadmPage}#an-upgrade-without---patches`, manifestWarnings(credentialFiles)),
     ...warnings(`${kubeadmPage}#while-some-nodes-are-done-and-others-not`, halfWayWarnings(table, found)),
     ...warnings(`${runbook}snapshotold`, oldSnapshotWarnings(table, now, reading !== undefined)),
-    ...warnings(
-      'docs/guides/preferred-version.md#objects-that-a-server-cannot-decode',
-      undecodableWarnings(undecodable, table, preferredVersion !== 'local', isUnhealthy),
-    ),
     ...warnings(`${runbook}syncserverunreadable`, reading?.warnings ?? []),
   ];
 }
@@ -247,114 +236,6 @@ export function halfWayWarnings(
 
 function portOf(origin: string): number {
   return Number(new URL(origin).port || 443);
-}
-
-/** By resource: the group versions that it is stored at, each with the IDs of the servers that cannot decode it. */
-type UndecodableVersions = ReadonlyMap<string, ReadonlyMap<string, readonly string[]>>;
-
-/** The `ServedSet.undecodableVersions` of all servers. Pure. */
-export function undecodableVersions(table: RoutingTable | undefined): UndecodableVersions {
-  const { servers = [], servedSets = {} } = table?.snapshot ?? {};
-  const found = servers.flatMap(({ id, serves }) =>
-    Object.entries(servedSets[serves]?.undecodableVersions ?? {}).flatMap(([name, versions]) =>
-      versions.map((storedAt) => ({ resource: qualifiedResource(name), storedAt, id })),
-    ),
-  );
-  const byText = (left: readonly [string, unknown], right: readonly [string, unknown]) =>
-    left[0] < right[0] ? -1 : 1;
-  const byResource = [...Map.groupBy(found, ({ resource }) => resource)].sort(byText);
-  return new Map(
-    byResource.map(([resource, entries]) => {
-      const byVersion = [...Map.groupBy(entries, ({ storedAt }) => storedAt)].sort(byText);
-      return [
-        resource,
-        new Map(byVersion.map(([version, all]) => [version, all.map(({ id }) => id).sort()])),
-      ];
-    }),
-  );
-}
-
-export function undecodableResources(undecodable: UndecodableVersions): RouterStatus['undecodable'] {
-  return [...undecodable].map(([resource, versions]) => ({
-    resource,
-    storedAt: [...versions.keys()],
-    servers: [...new Set([...versions.values()].flat())].sort(),
-  }));
-}
-
-/**
- * @param isRouted whether requests go to servers that can decode what they ask for
- * @param isDown whether the server with this ID is known to be down. Default: none is
- */
-export function undecodableWarnings(
-  undecodable: UndecodableVersions,
-  table: RoutingTable | undefined,
-  isRouted: boolean,
-  isDown: (id: string) => boolean = () => false,
-): readonly string[] {
-  if (undecodable.size === 0) return [];
-  const concerned = new Set([...undecodable.values()].flatMap((versions) => [...versions.values()].flat()));
-  const serversOf = (wanted: boolean) =>
-    (table?.servers ?? []).filter(({ id }) => concerned.has(id) === wanted);
-  const minorsOf = (wanted: boolean): string => {
-    const minors = serversOf(wanted).map(({ version }) => minorVersion(version) ?? 'unknown version');
-    return [...new Set(minors)].sort(compareServerVersions).join(' and ');
-  };
-  const [first = ''] = undecodable.keys();
-  const [resources, them] =
-    undecodable.size === 1
-      ? [`${first} is`, 'it']
-      : [`${first} and ${undecodable.size - 1} further resources are`, 'them'];
-  const what = `${resources} stored in a form that servers of ${minorsOf(true)} cannot read`;
-  if (!isRouted) {
-    return [`${what}: requests for ${them} fail with 500 there. Do not set --preferred-version=local.`];
-  }
-  const able = minorsOf(false);
-  const isAbleDown = able !== '' && serversOf(false).every(({ id }) => isDown(id));
-  const advice =
-    able === ''
-      ? 'Upgrade every server'
-      : isAbleDown
-        ? `Bring ${serversOf(false)
-            .map(({ id }) => id)
-            .join(' or ')} back: until then ${them} cannot be read`
-        : `Keep a server of ${able} running until every server is upgraded`;
-  const alone = versionsServedByThemAlone(undecodable, table);
-  const ofClients =
-    alone.length === 0
-      ? ''
-      : ` Clients of ${alone.join(' and ')} get 500 for every object that is stored so: move them before you create one.`;
-  return [`${what}. ${advice}.${ofClients}`];
-}
-
-/**
- * Group versions of these resources that only servers serve which cannot decode what others store: whoever asks for one gets 500
- * from each, and for every list with such an object.
- */
-function versionsServedByThemAlone(
-  undecodable: UndecodableVersions,
-  table: RoutingTable | undefined,
-): readonly string[] {
-  const { servers = [], servedSets = {} } = table?.snapshot ?? {};
-  const served = servers.flatMap(({ id, serves }) =>
-    Object.entries(servedSets[serves]?.storageVersions ?? {}).flatMap(([name, versions]) => {
-      const unable = undecodable.get(qualifiedResource(name));
-      if (unable === undefined) return [];
-      const isAble = ![...unable.values()].some((ids) => ids.includes(id));
-      const { group = '' } = parseStorageVersionName(name) ?? {};
-      return versions.map((version) => ({ isAble, groupVersion: `${group}/${version}` }));
-    }),
-  );
-  return [...Map.groupBy(served, ({ groupVersion }) => groupVersion)]
-    .filter(([, those]) => those.every(({ isAble }) => !isAble))
-    .map(([groupVersion]) => groupVersion)
-    .sort(compareNames);
-}
-
-/** `deployments.apps` for the StorageVersion name `apps.deployments`, as kubectl writes resources. */
-export function qualifiedResource(storageVersionName: string): string {
-  const { group = '', resource = storageVersionName } = parseStorageVersionName(storageVersionName) ?? {};
-  return group === '' ? resource : `${resource}.${group}`;
 }
 
 export type ListedServer = RouterStatus['servers'][number];

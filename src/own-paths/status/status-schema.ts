@@ -59,8 +59,6 @@ const routerStatus = open({
     /** Servers enforce different admission policies, so that every write goes to that version. */
     enforcementDiffers: v.boolean(),
   }),
-  /** Resources of which some servers cannot decode every object: `<resource>.<group>`, of the legacy group `<resource>`. */
-  undecodable: v.array(open({ resource: v.string(), storedAt: texts, servers: texts })),
   /** `null`: there has been none. */
   snapshot: v.nullable(
     open({

@@ -17,7 +17,6 @@ import {
   customResourceGroup,
   documentPathIssue,
   groupDiscovery,
-  groupVersions,
   isPrototypeKey,
   nameIssue,
   prototypeKeyIssue,
@@ -125,7 +124,6 @@ const setMembers: ReadonlySet<string> = new Set<keyof PackedSet>([
   'subresources',
   'storageVersionHashes',
   'schemas',
-  'undecodableVersions',
   'discovery',
   'openapiV3',
 ]);
@@ -289,7 +287,6 @@ class SnapshotReader {
     const subresources = await map('subresources', base?.subresources, subresourcesByVersion);
     const hashes = await map('storageVersionHashes', base?.storageVersionHashes, storageVersionHash);
     const schemas = await map('schemas', base?.schemas, schemaDigests);
-    const undecodable = await map('undecodableVersions', base?.undecodableVersions, groupVersions);
     const { documents } = snapshotLimits;
     const openapiV3 = await map(
       'openapiV3',
@@ -307,7 +304,6 @@ class SnapshotReader {
       ...(subresources && { subresources }),
       ...(hashes && { storageVersionHashes: hashes }),
       ...(schemas && { schemas }),
-      ...(undecodable && { undecodableVersions: undecodable }),
       ...(openapiV3 && { openapiV3 }),
     };
     if (!(await this.#fits(set, base))) return undefined;

@@ -8,7 +8,6 @@ import {
   isVisibleAscii,
 } from '../../apimachinery/names.ts';
 import { countedVersionPattern } from '../../apimachinery/server-version.ts';
-import { storageVersionHashPattern } from '../../apimachinery/storage-version-hash.ts';
 import { sha256DigestPattern } from '../../runtime/bytes.ts';
 import { parseRfc3339 } from '../../runtime/time.ts';
 import {
@@ -189,16 +188,8 @@ export const server = v.pipe(
 
 export const servedVersions = listOf(versionName, snapshotLimits.versions);
 
-const groupVersion = textThat(
-  (value) => value.length <= snapshotLimits.text && isGroupVersion(value),
-  'a group version such as batch/v1, of the legacy group v1',
-);
-export const groupVersions = listOf(groupVersion, snapshotLimits.versions);
-
-function isGroupVersion(text: string): boolean {
-  const slash = text.lastIndexOf('/');
-  return isDns1035Label(text.slice(slash + 1)) && (slash === -1 || isDns1123Subdomain(text.slice(0, slash)));
-}
+/** `storageVersionHash` in classic discovery (k8s.io/apiserver pkg/endpoints/discovery/storageversionhash.go). */
+export const storageVersionHashPattern = /^[A-Za-z0-9+/]{11}=$/;
 
 /** A storage version hash; a digest of a schema has the same form (see `ServedSet.schemas`). */
 export const storageVersionHash = textThat(
@@ -335,11 +326,6 @@ export interface ServedSet {
    * resource or version missing in it could not be read: it counts as another one than that of other minor versions.
    */
   readonly schemas?: Readonly<Record<string, Readonly<Record<string, string>>>> | undefined;
-  /**
-   * `<group>.<resource>` to the group versions (`batch/v1`, of the legacy group `v1`) that another server stores it at and
-   * this one cannot decode: it responds with 500 for such an object. Left out where there are none, or none were compared.
-   */
-  readonly undecodableVersions?: Readonly<Record<string, readonly string[]>> | undefined;
   /** The server's own groups in aggregated form (`apidiscovery.k8s.io/v2`), the legacy group under the empty name. */
   readonly discovery?: readonly APIGroupDiscovery[] | undefined;
   /** Path (as in the `/openapi/v3` index, for example `apis/batch/v1`) to the server's own `serverRelativeURL`. */

@@ -10,14 +10,7 @@ import {
   type RoutingTable,
   type ServedBy,
 } from './routing-table.ts';
-import {
-  type ComparedServers,
-  cannotDecode,
-  compareVersions,
-  differs,
-  own,
-  servedByServers,
-} from './served-by.ts';
+import { type ComparedServers, compareVersions, differs, own, servedByServers } from './served-by.ts';
 import { changesIn, type TimedChange } from './version-instants.ts';
 
 /** The name every kube-apiserver's serving certificate carries, at every address (KEP-4020). */
@@ -202,7 +195,6 @@ function routeOf(
   return Object.freeze<ResourceRoute>({
     ...served,
     differs: differs(serving, name, version),
-    cannotDecode: cannotDecode(serving, name),
     subresource: (each) => subresources.get(each) ?? fallback,
   });
 }

@@ -65,8 +65,6 @@ export interface ResourceRoute extends ServedBy {
    * schemas are not compared yet.
    */
   readonly differs: boolean;
-  /** Servers of it that cannot decode every object: others store some at a version unknown to them. */
-  readonly cannotDecode: ReadonlySet<string>;
   /** Servers of its `subresource`; `undefined` when there is none. */
   subresource(name: string): ServedBy | undefined;
 }

@@ -102,15 +102,6 @@ function understandingOf(
   return schema && `${schema} ${own(storageVersionHashes, name)}`;
 }
 
-const noServers: ReadonlySet<string> = new Set();
-
-/** Which servers cannot decode every object of a resource. @param name `<group>.<resource>` */
-export function cannotDecode(compared: readonly ComparedServers[], name: string): ReadonlySet<string> {
-  const failing = compared.filter(({ set }) => own(set.undecodableVersions, name) !== undefined);
-  if (failing.length === 0) return noServers;
-  return new Set(failing.flatMap(({ servers }) => servers.map(({ id }) => id)));
-}
-
 /** Resources of `admissionregistration.k8s.io` whose objects say what may be written; webhooks are enforced by all. */
 const policyResource = /^admissionregistration\.k8s\.io\.[a-z]*polic(?:y|ies|ybindings)$/;
 

@@ -1,19 +1,16 @@
 import * as v from 'valibot';
-import {
-  groupVersionString,
-  parseStorageVersionName,
-  storageVersionName,
-} from '../../apimachinery/group-version.ts';
-import { compareServerVersions, minorVersion } from '../../apimachinery/server-version.ts';
-import { storageVersionHash, storageVersionHashPattern } from '../../apimachinery/storage-version-hash.ts';
+import { parseStorageVersionName, storageVersionName } from '../../apimachinery/group-version.ts';
 import { type Classic, parseClassic } from '../../discovery/forms/classic.ts';
 import { isSameJson } from '../../runtime/same-json.ts';
-import { type Clock, createTimeSlice } from '../../runtime/time.ts';
+import type { Clock } from '../../runtime/time.ts';
 import { snapshotLimits } from '../../snapshot/format/limits.ts';
-import { type ServedSet, storageVersionNameIssue } from '../../snapshot/format/schema.ts';
+import {
+  type ServedSet,
+  storageVersionHashPattern,
+  storageVersionNameIssue,
+} from '../../snapshot/format/schema.ts';
 import { DocumentCache } from './document-cache.ts';
 import { checkedDocument, getJson, ReadError, type ServerDocuments } from './server-documents.ts';
-import type { GroupAndVersion } from './shared-objects.ts';
 import {
   acceptableNames,
   type DiscoveredGroupVersion,
@@ -32,8 +29,6 @@ const storageVersion = v.object({
         v.array(
           v.object({
             apiServerID: v.string(),
-            /** Versions that the server can decode, be they served or not. */
-            decodableVersions: v.nullish(v.array(v.string()), []),
             servedVersions: v.nullish(v.array(v.string()), []),
           }),
         ),
@@ -54,21 +49,6 @@ export function parseStorageVersion(object: unknown) {
 }
 
 type StorageVersionEntry = ReturnType<typeof parseStorageVersion>;
-
-/** Server ID to `<group>.<resource>` (the group that it is stored under) to the group versions that the server decodes. */
-export type DecodableVersions = ReadonlyMap<string, ReadonlyMap<string, readonly string[]>>;
-
-export function decodableByStorageVersions(entries: Iterable<StorageVersionEntry>): DecodableVersions {
-  const decodable = new Map<string, Map<string, readonly string[]>>();
-  for (const { name, servers } of entries) {
-    for (const { apiServerID: id, decodableVersions: versions } of servers) {
-      if (versions.length === 0) continue;
-      const ofServer = decodable.get(id) ?? new Map<string, readonly string[]>();
-      decodable.set(id, ofServer.set(name, versions));
-    }
-  }
-  return decodable;
-}
 
 /**
  * Resources that each server serves by its StorageVersions, in the snapshot's form. An object names the group that a
@@ -100,131 +80,6 @@ function plain(byName: ReadonlyMap<string, ReadonlySet<string>>): Record<string,
   const names = [...byName.keys()].sort();
   return Object.fromEntries(names.map((name) => [name, [...(byName.get(name) ?? [])].sort()]));
 }
-
-export interface StoringServer {
-  readonly id: string;
-  readonly version: string | undefined;
-  readonly set: ServedSet;
-}
-
-/** `<group>.<resource>` to group versions, as in `ServedSet.undecodableVersions`. */
-export type UndecodableVersions = NonNullable<ServedSet['undecodableVersions']>;
-
-/**
- * By server ID: group versions at which other servers store a resource, and which this server cannot decode. Servers
- * without any are left out.
- *
- * A server's StorageVersions say what it decodes. Without them, it decodes what it serves, and everything that servers of
- * its own minor version or of an older one store: a storage version may not advance until a release has served it
- * (Kubernetes deprecation policy, rule 4b), so only older servers fail.
- *
- * @param shared group versions of custom resources and extension API servers, which all servers decode alike
- */
-export async function undecodableVersions(
-  servers: readonly StoringServer[],
-  decodable: DecodableVersions,
-  shared: ReadonlySet<string>,
-): Promise<ReadonlyMap<string, UndecodableVersions>> {
-  const slice = createTimeSlice();
-  const sets = [...new Set(servers.map(({ set }) => set))];
-  // Worked out once for servers that say the same.
-  const alike = Map.groupBy(
-    servers,
-    ({ id, version, set }) => `${sets.indexOf(set)} ${decodable.has(id) ? id : `of ${version}`}`,
-  );
-  const stored = storedVersions([...alike.values()].flatMap(([first]) => first ?? []));
-  const served = new Set(servers.map(({ set }) => set.discovery ?? noGroups));
-  const found = new Map<string, UndecodableVersions>();
-  for (const members of alike.values()) {
-    const [{ id, version, set } = nobody] = members;
-    const undecodable: Record<string, readonly string[]> = {};
-    for (const [name, versions] of Object.entries(set.storageVersions)) {
-      await slice.rest();
-      const hashes = stored.get(name);
-      const own = set.storageVersionHashes?.[name];
-      if (hashes === undefined || (hashes.size === 1 && own !== undefined && hashes.has(own))) continue;
-      const resource = parseStorageVersionName(name)?.resource;
-      if (resource === undefined) continue;
-      const failing: string[] = [];
-      for (const [hash, newestWriter] of hashes) {
-        if (hash === own) continue;
-        const storedAt = await groupVersionOf(hash, resource, served);
-        if (storedAt === undefined || shared.has(groupVersionString(storedAt.group, storedAt.version)))
-          continue;
-        const storedName = storageVersionName(storedAt.group, resource);
-        const storedText = groupVersionString(storedAt.group, storedAt.version);
-        const decoded = decodable.get(id)?.get(storedName);
-        const serves = set.storageVersions[storedName]?.includes(storedAt.version) === true;
-        const isOlder = compareServerVersions(minorVersion(version), newestWriter) < 0;
-        const decodes = decoded === undefined ? serves || !isOlder : decoded.includes(storedText);
-        if (!decodes) failing.push(storedText);
-      }
-      if (failing.length > 0 && versions.length > 0) undecodable[name] = failing.sort();
-    }
-    if (Object.keys(undecodable).length > 0) for (const member of members) found.set(member.id, undecodable);
-  }
-  return found;
-}
-
-/** `<group>.<resource>` to the hashes of the versions it is stored at, each with the newest minor version that uses it. */
-function storedVersions(
-  servers: readonly StoringServer[],
-): ReadonlyMap<string, ReadonlyMap<string, string | undefined>> {
-  const stored = new Map<string, Map<string, string | undefined>>();
-  for (const { version, set } of servers) {
-    const minor = minorVersion(version);
-    for (const [name, hash] of Object.entries(set.storageVersionHashes ?? {})) {
-      const writers = stored.get(name) ?? new Map<string, string | undefined>();
-      stored.set(name, writers);
-      if (!writers.has(hash) || compareServerVersions(writers.get(hash), minor) < 0) writers.set(hash, minor);
-    }
-  }
-  return stored;
-}
-
-interface ServedKind extends GroupAndVersion {
-  readonly kind: string;
-  /** Worked out when it is first asked for: hundreds of digests in each round would be a round's longest part. */
-  hash: string | undefined;
-}
-
-type ServedGroups = NonNullable<ServedSet['discovery']>;
-
-/** By resource name. What a server serves is the same object in each round while nothing changes. */
-const kindsByResource = new WeakMap<ServedGroups, ReadonlyMap<string, readonly ServedKind[]>>();
-
-function servedKinds(groups: ServedGroups): ReadonlyMap<string, readonly ServedKind[]> {
-  const known = kindsByResource.get(groups);
-  if (known !== undefined) return known;
-  const kinds = new Map<string, ServedKind[]>();
-  for (const { group, version, resources } of groupVersionsIn(groups)) {
-    for (const { resource, responseKind } of resources) {
-      const ofResource = kinds.get(resource) ?? [];
-      ofResource.push({ group, version, kind: responseKind?.kind ?? '', hash: undefined });
-      kinds.set(resource, ofResource);
-    }
-  }
-  kindsByResource.set(groups, kinds);
-  return kinds;
-}
-
-/** The group version that a hash stands for, if a server serves the resource in it: a hash alone does not show it. */
-async function groupVersionOf(
-  hash: string,
-  resource: string,
-  served: ReadonlySet<ServedGroups>,
-): Promise<GroupAndVersion | undefined> {
-  for (const groups of served) {
-    for (const kind of servedKinds(groups).get(resource) ?? []) {
-      kind.hash ??= await storageVersionHash(kind.group, kind.version, kind.kind);
-      if (kind.hash === hash) return kind;
-    }
-  }
-  return undefined;
-}
-
-const noGroups: ServedGroups = [];
-const nobody: StoringServer = { id: '', version: undefined, set: { storageVersions: {} } };
 
 /**
  * Until everything is read again, milliseconds. After an update, an extension API server may store at another version

@@ -21,8 +21,6 @@ import {
   parseCustomResourceDefinition,
 } from '../documents/shared-objects.ts';
 import {
-  type DecodableVersions,
-  decodableByStorageVersions,
   parseStorageVersion,
   servedByStorageVersions,
   storageVersionsPath,
@@ -66,7 +64,6 @@ export interface ClusterView {
   /** A part is `undefined` until its first list. */
   readonly objects: ClusterObjects;
   readonly storageVersions: ServedResources;
-  readonly decodableVersions: DecodableVersions;
   /** True: all that is watched could be listed. */
   readonly isWhole: boolean;
   readonly refused: readonly RefusedAddress[];
@@ -156,7 +153,6 @@ export class WatchedCluster {
       servers,
       objects: this.#sharedObjects(),
       storageVersions: served,
-      decodableVersions: decodableByStorageVersions(entries),
       isWhole:
         finding === undefined || this.#watched.every(({ reflector }) => reflector.failure() === undefined),
       refused,

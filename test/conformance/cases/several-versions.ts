@@ -38,16 +38,6 @@ export const severalVersions: CaseGroup = {
       },
     },
     {
-      id: 'versions/undecodable',
-      rule: 'What the local server cannot decode, because others store it at a version it does not know, goes to those',
-      citation: `${citation}; Kubernetes deprecation policy, rule 4b`,
-      snapshot,
-      async run(world) {
-        await world.ask({ target: '/apis/flowcontrol.apiserver.k8s.io/v1beta3/flowschemas' }, alice);
-        assert.deepEqual(arrivedAt(world), { local: 0, peers: 1 });
-      },
-    },
-    {
       id: 'versions/fallback',
       rule: 'When no server of that version can be reached, another one responds, and a Warning says so',
       citation: `${citation}; RFC 7234 section 5.5`,
