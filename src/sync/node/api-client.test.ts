@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
 import type { TLSSocket } from 'node:tls';
 import { gzipSync } from 'node:zlib';
@@ -289,18 +291,22 @@ test('a watch that is given up frees its connection at once', async (context) =>
   await eventually(() => closed);
 });
 
-test('a watch whose connection breaks moves on to another server', async (context) => {
+test('a watch moves on to another server when its connection breaks, or cannot be opened', async (context) => {
+  const path = '/api/v1/pods?watch=true';
   const breaks = await listening(context, false, (_, response) => {
     response.write('{}\n');
     setImmediate(() => response.destroy());
   });
   const lives = await listening(context, false, responding('alive'));
   const connection = connect(context, [breaks, lives]);
-  const { chunks } = await connection.watch('/api/v1/pods?watch=true', signal);
-  await assert.rejects(async () => {
-    for await (const chunk of chunks) assert.equal(chunk, '{}\n');
-  });
-  assert.equal((await connection.get('/api', 'application/json', signal)).body, '"alive"');
+  const read = async (from: typeof connection) =>
+    text(Readable.from((await from.watch(path, signal)).chunks));
+  await assert.rejects(read(connection));
+  assert.equal(await read(connection), '"alive"');
+
+  const beside = connect(context, ['127.0.0.1:1', lives]);
+  await assert.rejects(read(beside), { code: 'Unreachable' });
+  assert.equal(await read(beside), '"alive"');
 });
 
 test('a server that another authority vouches for is not spoken to', async (context) => {
