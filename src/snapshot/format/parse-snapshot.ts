@@ -134,6 +134,21 @@ const setMembers: ReadonlySet<string> = new Set<keyof PackedSet>([
  */
 const entryCharacters = 16;
 
+type SetMember = Exclude<keyof PackedSet, 'base'>;
+
+/** A set that is being read, and the one that it differs from. */
+interface SetPlace {
+  readonly given: Readonly<Record<string, unknown>>;
+  readonly path: string;
+  readonly base: ServedSet | undefined;
+}
+
+/** A map by `<group>.<resource>`. */
+const ofResources: { readonly maximum: number; readonly keyIssue: typeof storageVersionNameIssue } = {
+  maximum: snapshotLimits.resources,
+  keyIssue: storageVersionNameIssue,
+};
+
 /**
  * Reads a snapshot in small pieces, each against its own schema, and rests in between. Strict: an unknown member is an error,
  * and so is one that is named like a part of a prototype. Collects all errors.
@@ -243,62 +258,44 @@ class SnapshotReader {
       if (setMembers.has(key)) continue;
       this.#issues.add(fieldPath(path, key), nameIssue(key) ?? 'is not a field of this object');
     }
-    const baseKey = String(given['base']);
-    const base = this.#sets.get(baseKey) ?? this.#held.get(baseKey);
-    if (given['base'] !== undefined && base === undefined) {
-      this.#issues.add(fieldPath(path, 'base'), 'must be the key of a set before it, or of one that is held');
+    const base = this.#baseOf(given, path);
+    if (base === 'unknown') return undefined;
+    const set = await this.#members({ given, path, base });
+    // The hash of an invalid set is not compared: a second error would not help.
+    if (this.#issues.count !== issuesBefore || set === undefined) return undefined;
+    if (!(await this.#fits(set, base))) return undefined;
+    const checked = { key: await servedSetKey(set, this.#slice), set };
+    checkedSets.set(set, checked);
+    return checked;
+  }
+
+  /** @returns the set that this one differs from; `undefined`: it is whole */
+  #baseOf(given: Readonly<Record<string, unknown>>, path: string): ServedSet | 'unknown' | undefined {
+    if (given['base'] === undefined) return undefined;
+    const key = String(given['base']);
+    const base = this.#sets.get(key) ?? this.#held.get(key);
+    if (base !== undefined) return base;
+    this.#issues.add(fieldPath(path, 'base'), 'must be the key of a set before it, or of one that is held');
+    return 'unknown';
+  }
+
+  async #members(place: SetPlace): Promise<ServedSet | undefined> {
+    const { path, base } = place;
+    const discovery = await this.#member(place, 'discovery', base?.discovery, (value, itsPath) =>
+      this.#list(value, itsPath, snapshotLimits.groups, (each, at) => this.#groupOrPlace(each, at, base)),
+    );
+    const storageVersions = await this.#map(place, 'storageVersions', base?.storageVersions, servedVersions);
+    const subresources = await this.#map(place, 'subresources', base?.subresources, subresourcesByVersion);
+    const inBase = base?.storageVersionHashes;
+    const hashes = await this.#map(place, 'storageVersionHashes', inBase, storageVersionHash);
+    const schemas = await this.#map(place, 'schemas', base?.schemas, schemaDigests);
+    const limits = { maximum: snapshotLimits.documents, keyIssue: documentPathIssue };
+    const openapiV3 = await this.#map(place, 'openapiV3', base?.openapiV3, serverRelativeURL, limits);
+    if (storageVersions === undefined) {
+      this.#issues.add(fieldPath(path, 'storageVersions'), 'is required');
       return undefined;
     }
-    /** A member that is left out is as in the base. `null` takes away what the base has. */
-    const member = async <Value>(
-      name: Exclude<keyof PackedSet, 'base'>,
-      inBase: Value | undefined,
-      read: (input: unknown, itsPath: string) => Promise<Value>,
-    ): Promise<Value | undefined> => {
-      const value = given[name];
-      if (value === undefined) return inBase;
-      return base !== undefined && value === null ? undefined : read(value, fieldPath(path, name));
-    };
-    const map = <Value>(
-      name: Exclude<keyof PackedSet, 'base'>,
-      inBase: Readonly<Record<string, Value>> | undefined,
-      schema: v.GenericSchema<unknown, Value>,
-      maximum: number = snapshotLimits.resources,
-      keyIssue = storageVersionNameIssue,
-    ) =>
-      member(name, inBase, async (value, itsPath) => {
-        const changes = await this.#record<Value | null>(value, itsPath, maximum, keyIssue, (each, place) =>
-          each === null && inBase !== undefined ? null : this.#read(schema, each, place),
-        );
-        const whole = new Map(Object.entries(inBase ?? {}));
-        for (const [key, change] of Object.entries(changes)) {
-          if (change === null) whole.delete(key);
-          else whole.set(key, change);
-        }
-        if (whole.size > maximum) this.#issues.add(itsPath, `must not come to more than ${maximum} entries`);
-        return Object.fromEntries(whole);
-      });
-    const discovery = await member('discovery', base?.discovery, (value, itsPath) =>
-      this.#list(value, itsPath, snapshotLimits.groups, (each, place) =>
-        this.#groupOrPlace(each, place, base),
-      ),
-    );
-    const storageVersions = await map('storageVersions', base?.storageVersions, servedVersions);
-    const subresources = await map('subresources', base?.subresources, subresourcesByVersion);
-    const hashes = await map('storageVersionHashes', base?.storageVersionHashes, storageVersionHash);
-    const schemas = await map('schemas', base?.schemas, schemaDigests);
-    const { documents } = snapshotLimits;
-    const openapiV3 = await map(
-      'openapiV3',
-      base?.openapiV3,
-      serverRelativeURL,
-      documents,
-      documentPathIssue,
-    );
-    if (storageVersions === undefined) this.#issues.add(fieldPath(path, 'storageVersions'), 'is required');
-    // The hash of an invalid set is not compared: a second error would not help.
-    if (this.#issues.count !== issuesBefore || storageVersions === undefined) return undefined;
-    const set: ServedSet = {
+    return {
       ...(discovery && { discovery }),
       storageVersions,
       ...(subresources && { subresources }),
@@ -306,10 +303,40 @@ class SnapshotReader {
       ...(schemas && { schemas }),
       ...(openapiV3 && { openapiV3 }),
     };
-    if (!(await this.#fits(set, base))) return undefined;
-    const checked = { key: await servedSetKey(set, this.#slice), set };
-    checkedSets.set(set, checked);
-    return checked;
+  }
+
+  /** A member that is left out is as in the base. `null` takes away what the base has. */
+  async #member<Value>(
+    { given, path, base }: SetPlace,
+    name: SetMember,
+    inBase: Value | undefined,
+    read: (input: unknown, itsPath: string) => Promise<Value>,
+  ): Promise<Value | undefined> {
+    const value = given[name];
+    if (value === undefined) return inBase;
+    return base !== undefined && value === null ? undefined : read(value, fieldPath(path, name));
+  }
+
+  /** An entry that is left out is as in the base; `null` takes it away. */
+  #map<Value>(
+    place: SetPlace,
+    name: SetMember,
+    inBase: Readonly<Record<string, Value>> | undefined,
+    schema: v.GenericSchema<unknown, Value>,
+    { maximum, keyIssue } = ofResources,
+  ) {
+    return this.#member(place, name, inBase, async (value, itsPath) => {
+      const changes = await this.#record<Value | null>(value, itsPath, maximum, keyIssue, (each, at) =>
+        each === null && inBase !== undefined ? null : this.#read(schema, each, at),
+      );
+      const whole = new Map(Object.entries(inBase ?? {}));
+      for (const [key, change] of Object.entries(changes)) {
+        if (change === null) whole.delete(key);
+        else whole.set(key, change);
+      }
+      if (whole.size > maximum) this.#issues.add(itsPath, `must not come to more than ${maximum} entries`);
+      return Object.fromEntries(whole);
+    });
   }
 
   #groupOrPlace(
