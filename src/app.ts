@@ -2,11 +2,12 @@ import type { Context } from 'hono';
 import { Hono } from 'hono/tiny';
 import { internalError } from './apimachinery/status.ts';
 import type { AppOptions, OwnAppParts } from './own-app.ts';
-import { createRouter, type HttpRouter, handleRequest } from './proxy/handle-request.ts';
+import type { AdmittedRequest } from './proxy/admitted-request.ts';
+import { HttpRouter, handleRequest } from './proxy/handle-request.ts';
 import { type RouterParts, resolveOptions } from './proxy/options.ts';
 import { type HandlerEnvironment, type InboundRequest, webInbound } from './request/inbound.ts';
 import { ownPathsPrefix } from './request/own-path-target.ts';
-import { responseOf } from './request/transport.ts';
+import { type Outcome, responseOf } from './request/transport.ts';
 
 /** Parts that a process shares with its app beyond the options of a library. */
 export interface AppParts extends RouterParts, OwnAppParts {
@@ -22,14 +23,15 @@ const ownPath = new RegExp(`^(?:/(?:livez|readyz|healthz)|/\\${ownPathsPrefix.sl
 /** The whole router as one portable fetch handler. Every request meets one handler, which Hono calls without composing a chain. */
 export function createApp(options: AppOptions & AppParts): Hono<HandlerEnvironment> {
   const settings = resolveOptions(options);
-  const { router = createRouter(settings), inbound: getInbound = webInbound, logger } = settings;
+  const { router = new HttpRouter(settings), inbound: getInbound = webInbound, logger } = settings;
   const { requestOf = ({ req }) => req.raw } = options;
+  const serve = (request: AdmittedRequest): Promise<Outcome> => router.serve(request);
   let ownApp: Hono<HandlerEnvironment> | undefined;
 
   // Requests to API servers go through `handleRequest`: accept (400), identify (401), decide by one view, gate (429), a
   // loop of tries (503).
   const toApiServer = (inbound: InboundRequest): Promise<Response> =>
-    handleRequest(inbound, router, router.serve, logger).then(responseOf);
+    handleRequest(inbound, router, serve, logger).then(responseOf);
 
   /** In a module of its own: a Worker loads it with the first request for an own path (decisions/0008). */
   async function toOwnApp(request: Request, env: object | undefined): Promise<Response> {

@@ -1,14 +1,16 @@
 import { rememberingRequests } from '../apimachinery/remembered-requests.ts';
+import type { RequestInfo } from '../apimachinery/request-info.ts';
 import { internalError } from '../apimachinery/status.ts';
 import { auditIdOf, withAuditId } from '../request/headers.ts';
 import { type InboundRequest, isRead } from '../request/inbound.ts';
-import { type Outcome, ownResponse } from '../request/transport.ts';
+import { type Outcome, ownResponse, type ResponseToSend } from '../request/transport.ts';
+import type { Caller } from '../request/user-info.ts';
 import { policyWarning } from '../routing/policy-warning.ts';
 import type { Logger } from '../runtime/logger.ts';
 import { acceptRequest, identifyCaller } from './admission.ts';
 import type { AdmittedRequest, Router, Send } from './admitted-request.ts';
 import { ServerAsking } from './ask-server.ts';
-import { createDecider } from './decider.ts';
+import { createDecider, type Decider } from './decider.ts';
 import { forwardBy } from './forward.ts';
 import { provesNothing } from './judge-response.ts';
 import type { DocumentMerger } from './merged-document.ts';
@@ -52,71 +54,102 @@ function responded(inbound: InboundRequest, outcome: Outcome): Outcome {
 }
 
 /** The router of ordinary requests, which a transport sends. */
-export interface HttpRouter extends Router {
-  /** The response of an API server, or the merged document in its place. */
-  serve(request: AdmittedRequest): Promise<Outcome>;
-  /**
-   * The request as it is to be served, later and decided anew where the version that responds changes in a moment. `deliver`
-   * waits itself; a library's own handlers, to which nothing is delivered, are called with this.
-   */
-  settled(request: AdmittedRequest): AdmittedRequest | Promise<AdmittedRequest>;
-  /** The response in place of that of a library's own handlers; `undefined` when theirs is to be passed on. */
-  inPlaceOf(response: Response, request: AdmittedRequest): Promise<Response | undefined>;
-}
+export class HttpRouter implements Router {
+  readonly #settings: RouterSettings;
+  readonly #readRequest = rememberingRequests();
+  readonly #decider: Decider;
+  readonly #asking: ServerAsking;
+  readonly #forward: Send;
+  #merger: DocumentMerger | undefined;
 
-export function createRouter(settings: RouterSettings): HttpRouter {
-  const { gate, refuse, retryBudget, preferredVersion, steadyClock } = settings;
-  const readRequest = rememberingRequests();
-  const decider = createDecider(settings);
-  const asking = new ServerAsking(settings, decider);
-  const forward = forwardBy(settings.transport, {
-    // A request that a router has sent here carries the warning of that router.
-    warningOf: ({ requestInfo, decision, view: { known } }) =>
-      known?.comparison === undefined || decision.reason === 'AlreadyRerouted'
-        ? undefined
-        : policyWarning(requestInfo, known, { now: steadyClock(), preferredVersion }),
-  });
-  let merger: DocumentMerger | undefined;
-
-  /** In a module of its own: a Worker loads what merges documents when it is first asked for one (decisions/0008). */
-  async function merging(): Promise<DocumentMerger> {
-    const { DocumentMerger } = await import('./merged-document.ts');
-    merger ??= new DocumentMerger(settings);
-    return merger;
+  constructor(settings: RouterSettings) {
+    const { transport, preferredVersion, steadyClock } = settings;
+    this.#settings = settings;
+    this.#decider = createDecider(settings);
+    this.#asking = new ServerAsking(settings, this.#decider);
+    this.#forward = forwardBy(transport, {
+      // A request that a router has sent here carries the warning of that router.
+      warningOf: ({ requestInfo, decision, view: { known } }) =>
+        known?.comparison === undefined || decision.reason === 'AlreadyRerouted'
+          ? undefined
+          : policyWarning(requestInfo, known, { now: steadyClock(), preferredVersion }),
+    });
   }
 
-  function serve(request: AdmittedRequest): Promise<Outcome> {
-    return isMerged(request) ? serveMerged(request) : deliver(request, forward);
+  accept(inbound: InboundRequest): RequestInfo | ResponseToSend {
+    return acceptRequest(inbound, this.#settings, this.#readRequest);
   }
 
-  async function serveMerged(request: AdmittedRequest): Promise<Outcome> {
-    const merged = await (await merging()).respond(request, deliver);
-    return merged ?? deliver(request, forward);
+  identify(inbound: InboundRequest): Caller | ResponseToSend | Promise<Caller | ResponseToSend> {
+    return identifyCaller(inbound, this.#settings);
   }
 
-  function deliver(request: AdmittedRequest, send: Send): Promise<Outcome> {
+  decide(inbound: InboundRequest, requestInfo: RequestInfo, caller: Caller): AdmittedRequest {
+    return this.#decider.decide(inbound, requestInfo, caller);
+  }
+
+  /** @returns the response of an API server, or the merged document in its place */
+  serve(request: AdmittedRequest): Promise<Outcome> {
+    return isMerged(request) ? this.#serveMerged(request) : this.deliver(request, this.#forward);
+  }
+
+  deliver(request: AdmittedRequest, send: Send): Promise<Outcome> {
+    const { refuse, gate } = this.#settings;
     const refusal = refuse?.(request);
     if (refusal !== undefined) return Promise.resolve(ownResponse(refusal));
     return gate === undefined
-      ? trySettled(request, send)
-      : gate.pass(request, () => trySettled(request, send));
+      ? this.#trySettled(request, send)
+      : gate.pass(request, () => this.#trySettled(request, send));
   }
 
-  function trySettled(request: AdmittedRequest, send: Send): Promise<Outcome> {
+  async deliverNow(question: Omit<AdmittedRequest, 'view'>, send: Send): Promise<Outcome> {
+    const request = { ...question, view: this.#decider.view() };
+    const refusal = this.#settings.refuse?.(request);
+    if (refusal !== undefined) return ownResponse(refusal);
+    this.#settings.retryBudget.deposit();
+    return this.#tryServers(request, send);
+  }
+
+  /**
+   * `deliver` waits itself; a library's own handlers, to which nothing is delivered, are called with this.
+   * @returns the request as it is to be served, later and decided anew where the version that responds changes in a moment
+   */
+  settled(request: AdmittedRequest): AdmittedRequest | Promise<AdmittedRequest> {
+    return settled(request, this.#decider, this.#settings);
+  }
+
+  /** @returns the response in place of that of a library's own handlers; `undefined` when theirs is to be passed on */
+  async inPlaceOf(response: Response, request: AdmittedRequest): Promise<Response | undefined> {
+    if (isMerged(request)) return (await this.#merging()).inPlaceOf(response, request);
+    return provesNothing(request, response.status) ? unavailable('NoSnapshot') : undefined;
+  }
+
+  async #serveMerged(request: AdmittedRequest): Promise<Outcome> {
+    const deliver: Router['deliver'] = (each, send) => this.deliver(each, send);
+    const merged = await (await this.#merging()).respond(request, deliver);
+    return merged ?? this.deliver(request, this.#forward);
+  }
+
+  /** In a module of its own: a Worker loads what merges documents when it is first asked for one (decisions/0008). */
+  async #merging(): Promise<DocumentMerger> {
+    const { DocumentMerger } = await import('./merged-document.ts');
+    this.#merger ??= new DocumentMerger(this.#settings);
+    return this.#merger;
+  }
+
+  #trySettled(request: AdmittedRequest, send: Send): Promise<Outcome> {
     const { inbound } = request;
-    retryBudget.deposit();
+    this.#settings.retryBudget.deposit();
     // Until a response begins, a server may say that it did not process the request.
     const keepsBody = inbound.keepBody !== undefined && !isRead(inbound.method);
     if (keepsBody) inbound.keepBody?.();
-    const outcome = tryServers(settled(request, decider, settings), send);
+    const outcome = this.#tryServers(this.settled(request), send);
     return keepsBody ? outcome.finally(() => inbound.forgetBody?.()) : outcome;
   }
 
   /** The loop of tries: the first server, then whoever `Tries` names after each failure. */
-  async function tryServers(
-    admitted: AdmittedRequest | Promise<AdmittedRequest>,
-    send: Send,
-  ): Promise<Outcome> {
+  async #tryServers(admitted: AdmittedRequest | Promise<AdmittedRequest>, send: Send): Promise<Outcome> {
+    const asking = this.#asking;
     const chosen = asking.first(admitted instanceof Promise ? await admitted : admitted);
     const first = chosen instanceof Promise ? await chosen : chosen;
     if (first.kind === 'response') return first;
@@ -134,26 +167,6 @@ export function createRouter(settings: RouterSettings): HttpRouter {
       tries.failed(next.server, result);
     }
   }
-
-  return {
-    accept: (inbound) => acceptRequest(inbound, settings, readRequest),
-    identify: (inbound) => identifyCaller(inbound, settings),
-    decide: decider.decide,
-    serve,
-    deliver,
-    async deliverNow(question, send) {
-      const request = { ...question, view: decider.view() };
-      const refusal = refuse?.(request);
-      if (refusal !== undefined) return ownResponse(refusal);
-      retryBudget.deposit();
-      return tryServers(request, send);
-    },
-    settled: (request) => settled(request, decider, settings),
-    async inPlaceOf(response, request) {
-      if (isMerged(request)) return (await merging()).inPlaceOf(response, request);
-      return provesNothing(request, response.status) ? unavailable('NoSnapshot') : undefined;
-    },
-  };
 }
 
 function isMerged({ decision, view }: AdmittedRequest): boolean {

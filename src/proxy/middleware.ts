@@ -4,7 +4,7 @@ import { belowBasePath } from '../request/base-path.ts';
 import { type GetInboundRequest, type HandlerEnvironment, webInbound } from '../request/inbound.ts';
 import { type Outcome, ownResponse, responseOf } from '../request/transport.ts';
 import type { AdmittedRequest } from './admitted-request.ts';
-import { createRouter, handleRequest } from './handle-request.ts';
+import { HttpRouter, handleRequest } from './handle-request.ts';
 import { checkOptions, type MixedVersionProxyOptions, resolveOptions } from './options.ts';
 
 export interface MiddlewareOptions extends MixedVersionProxyOptions {
@@ -35,7 +35,7 @@ export function mixedVersionProxy(options: MiddlewareOptions): MiddlewareHandler
   if (settings.local === undefined) {
     throw new TypeError('mixed-version-proxy: local is required: your own server, its id as in the snapshot');
   }
-  const router = createRouter(settings);
+  const router = new HttpRouter(settings);
   const { inbound: getInbound = webInbound, logger } = settings;
   return createMiddleware<HandlerEnvironment>(async (context, next) => {
     const serve = async (admitted: AdmittedRequest): Promise<Outcome> => {

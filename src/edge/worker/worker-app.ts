@@ -1,7 +1,7 @@
 import { isUriHost } from '../../apimachinery/request-target.ts';
 import { internalError, statusResponse } from '../../apimachinery/status.ts';
 import { createApp } from '../../app.ts';
-import { createRouter } from '../../proxy/handle-request.ts';
+import { HttpRouter } from '../../proxy/handle-request.ts';
 import { resolveOptions } from '../../proxy/options.ts';
 import { createFetchSender, type Fetch, transportOf } from '../../request/fetch-transport.ts';
 import { ownPathsPrefix } from '../../request/own-path-target.ts';
@@ -69,7 +69,7 @@ export async function startWorkerApp(environment: object, logger: Logger): Promi
     observers: await observersOf(configuration.observers, logger),
     logger,
   });
-  const router = createRouter(routerOptions);
+  const router = new HttpRouter(routerOptions);
   const app = createApp({
     ...routerOptions,
     router,

@@ -2,7 +2,7 @@ import { type AppParts, createApp } from '../../app.ts';
 import type { AppOptions } from '../../own-app.ts';
 import { RouterHistory } from '../../own-paths/history/router-history.ts';
 import { adminEndpoints, type MetricsSource } from '../../own-paths/metrics-endpoints.ts';
-import { createRouter } from '../../proxy/handle-request.ts';
+import { HttpRouter } from '../../proxy/handle-request.ts';
 import { type RouterSettings, resolveOptions } from '../../proxy/options.ts';
 import { RetryBudget } from '../../proxy/other-servers.ts';
 import type { OutboundOptions } from '../../proxy/outbound.ts';
@@ -368,7 +368,7 @@ class RouterProcess {
     const { deadlines, openStreams, connectionLimits, memory } = this.#traffic;
     const { clientCertificateOf } = this.#credentials;
     const logger = this.#logger;
-    const router = createRouter(options);
+    const router = new HttpRouter(options);
     const { fetch } = createApp({ ...options, router });
     const onUpgrade = upgradeListener({
       router,

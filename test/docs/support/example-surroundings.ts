@@ -27,7 +27,7 @@ import {
   signingKeyOf,
 } from '../../../src/index.ts';
 import { NodeTransport, type ServeConfig } from '../../../src/node/index.ts';
-import { createRouter } from '../../../src/proxy/handle-request.ts';
+import { HttpRouter } from '../../../src/proxy/handle-request.ts';
 import { resolveOptions } from '../../../src/proxy/options.ts';
 import { silentLogger } from '../../../src/runtime/logger.ts';
 import { type ServerDescription, syncOnce } from '../../../src/sync/node/index.ts';
@@ -38,7 +38,7 @@ export interface Surroundings {
   readonly serverId: string;
   readonly local: Destination;
   readonly transport: NodeTransport;
-  readonly router: ReturnType<typeof createRouter>;
+  readonly router: HttpRouter;
   /** A snapshot of all three API servers, in force. */
   readonly snapshot: Snapshot;
   readonly table: RoutingTable;
@@ -174,7 +174,7 @@ async function surroundingsOf(
     serverId: apiServer.id,
     local,
     transport,
-    router: createRouter(resolveOptions({ local, routingTable: receiver, transport })),
+    router: new HttpRouter(resolveOptions({ local, routingTable: receiver, transport })),
     snapshot,
     table,
     receiver,
