@@ -18,7 +18,7 @@ const introduction = [
   '',
   '<!-- Written by `npm run generate` from src/cli. Change that, not this page. -->',
   '',
-  'Every command with its flags. Exit codes: 0 done, 1 failed while running, 2 usage or configuration error, with a line for each. `mixed-version-proxy <command> --help` prints the same, with examples.',
+  'Every command with its flags. Exit codes: 0 done, 1 failed while running, 2 usage or configuration error, with a line for each. `mixed-version-proxy <command> --help` prints the same, with more of what it does, and examples.',
   '',
   'Lists take commas and repetition; an entry in double quotes may contain commas. A flag without a value in this table is true when it is given; `=false` turns it off. Durations are as in Go: `500ms`, `10s`, `1m30s`.',
   '',
@@ -32,10 +32,15 @@ function commandSection(name: string, command: Command, known: Set<string>): str
   return [
     `## ${[name, ...usage].join(' ')}`,
     '',
-    command.description,
+    firstSentence(command.description),
     '',
     ...flagGroups(command).flatMap(([heading, settings]) => table(name, heading, settings, known)),
   ];
+}
+
+/** The rest is in the guides, and in the help of the command. */
+function firstSentence(text: string): string {
+  return /^.*?[.:](?=\s|$)/s.exec(text)?.[0].replace(/:$/, '.') ?? text;
 }
 
 function table(command: string, heading: string, settings: readonly Setting[], known: Set<string>): string[] {
