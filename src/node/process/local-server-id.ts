@@ -1,4 +1,5 @@
 import { hostname, networkInterfaces } from 'node:os';
+import type { Logger } from '../../runtime/logger.ts';
 import {
   addressOf,
   type IpAddress,
@@ -91,35 +92,42 @@ export function localServerIdOf(
   return localServerIdIn(snapshot, config.serverId, isAt, (host.hostname ?? hostname)());
 }
 
+const namedIds = 10;
+const noSuchServer =
+  'The snapshot has no server with the ID of the local one: compare --server-id with the IDs that the snapshot has (endpoint-…: a server of which only the address is known)';
+
 /**
  * The ID of the local server as the table in use has it. Where it is not given the first table tells it. With the upgrade to
  * 1.26 a server gets an identity Lease, and with that another name, while the router runs.
+ *
+ * A table without the local server is warned of once, and again when its servers change: everything works, but requests that
+ * the local server could serve may go to a peer.
  */
 export class LocalServerId {
   readonly #place: LocalServerPlace & { readonly local: LocalServer };
+  readonly #logger: Logger;
   readonly #host: Host | undefined;
   /** As it was given. */
   readonly #given: string | undefined;
   #port: number;
   #found: string | undefined;
+  /** Servers of the table without the local one that was warned of last. */
+  #warnedOf: string | undefined;
 
   /** @param local has its origin in place of an ID until a table tells that */
   constructor(
     { serverId, local, settings }: LocalServerConfig & { readonly local: LocalServer },
+    logger: Logger,
     host?: Host,
   ) {
     this.#place = { local, settings };
+    this.#logger = logger;
     this.#host = host;
     this.#given = serverId;
     this.#port = settings.serving.port;
   }
 
-  /** As it was given or found; `undefined`: no table has told it yet. */
-  get known(): string | undefined {
-    return this.#found ?? this.#given;
-  }
-
-  readonly current = (): string => this.known ?? this.#place.local.origin;
+  readonly current = (): string => this.#found ?? this.#given ?? this.#place.local.origin;
 
   /** @param port what the system chose with `--secure-port=0` */
   listensOn(port: number): void {
@@ -131,7 +139,26 @@ export class LocalServerId {
     const serving = { ...settings.serving, port: this.#port };
     const config = { serverId: this.#given ?? this.#found, local, settings: { serving } };
     const found = localServerIdOf(config, table, this.#host);
+    const before = this.#found ?? this.#given;
     this.#found = found ?? (this.#given === undefined ? this.#found : undefined);
+    if (found === undefined) this.#warnOf(table);
+    else this.#tellOf(found, before);
+  }
+
+  #tellOf(serverId: string, before: string | undefined): void {
+    if (this.#warnedOf === undefined && serverId === before) return;
+    this.#warnedOf = undefined;
+    const fields = { serverId, ...(before === undefined || before === serverId ? {} : { before }) };
+    this.#logger.info(fields, 'The local server is in the snapshot now');
+  }
+
+  #warnOf({ servers }: RoutingTable): void {
+    const ids = servers.map(({ id }) => id);
+    const situation = JSON.stringify(ids);
+    if (situation === this.#warnedOf) return;
+    this.#warnedOf = situation;
+    const fields = { serverId: this.current(), servers: ids.length, serverIds: ids.slice(0, namedIds) };
+    this.#logger.warn(fields, noSuchServer);
   }
 }
 

@@ -41,7 +41,7 @@ import { advertisedServer } from '../serving/default-interface.ts';
 import { startAdminServer } from '../serving/endpoint-server.ts';
 import { createRouterServer, type RouterServer } from '../serving/server.ts';
 import { upgradeListener } from '../upgrades/upgrade.ts';
-import { FollowedServers, ownServerCheck } from './followed-servers.ts';
+import { FollowedServers } from './followed-servers.ts';
 import { LocalServerId } from './local-server-id.ts';
 import type { EmbeddedSync, OpenEmbeddedSync, ProcessEdge } from './process-edge.ts';
 import { TableInUse } from './table-in-use.ts';
@@ -138,7 +138,7 @@ class RouterProcess {
       preferredMinor: (table) => preferredMinor(table, preferredVersion, steadyNow()),
     });
     const { local } = config;
-    this.#localServerId = local && new LocalServerId({ ...config, local }, edge);
+    this.#localServerId = local && new LocalServerId({ ...config, local }, logger, edge);
     const addressPolicy = createAddressPolicy(config.settings.peers);
     this.#transport = opened.adopt(this.#newTransport(addressPolicy), (transport) => transport.close());
     this.#outbound = {
@@ -229,12 +229,8 @@ class RouterProcess {
   }
 
   #newTableInUse(): TableInUse {
-    const localServerId = this.#localServerId;
-    const logger = this.#logger;
     return new TableInUse({
-      localServerId,
-      checkOwnServer:
-        localServerId && ownServerCheck(localServerId.current, logger, () => localServerId.known),
+      localServerId: this.#localServerId,
       servers: this.#servers,
       local: this.#outbound.local,
       transport: this.#transport,
@@ -243,7 +239,7 @@ class RouterProcess {
       openStreams: this.#traffic.openStreams,
       preferredVersion: this.#config.settings.routing.preferredVersion,
       mergesDocuments: this.#config.featureGateEnabled,
-      logger,
+      logger: this.#logger,
     });
   }
 

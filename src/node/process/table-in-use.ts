@@ -36,7 +36,6 @@ function stepsTo(coming: ComingPreference | undefined): readonly Step[] {
 
 interface TableUsers {
   readonly localServerId: LocalServerId | undefined;
-  readonly checkOwnServer: ((table: RoutingTable) => void) | undefined;
   readonly servers: { follow(table: RoutingTable): void } | undefined;
   readonly local: Destination | undefined;
   readonly transport: Pick<NodeTransport, 'retainDestinations'>;
@@ -62,10 +61,9 @@ export class TableInUse {
   }
 
   put(table: RoutingTable): void {
-    const { localServerId, checkOwnServer, servers, local, transport, metrics, history } = this.#users;
+    const { localServerId, servers, local, transport, metrics, history } = this.#users;
     // First, because the others ask for the ID.
     localServerId?.follow(table);
-    checkOwnServer?.(table);
     servers?.follow(table);
     const destinations = destinationsOf(local, table);
     transport.retainDestinations(destinations);
