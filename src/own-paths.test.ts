@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { localId, mixedCluster } from '../test/support/decision-rows.ts';
-import { recordingTransport } from '../test/support/recording-transport.ts';
-import { snapshotOf } from '../test/support/snapshot-builder.ts';
-import { seal, testApp, userConnection } from '../test/support/test-app.ts';
+import { localId, mixedCluster } from '../test/support/clusters/decision-rows.ts';
+import { recordingTransport } from '../test/support/routers/recording-transport.ts';
+import { seal, testApp, userConnection } from '../test/support/routers/test-app.ts';
+import { snapshotOf } from '../test/support/snapshots/snapshot-builder.ts';
 import { ServerBook } from './servers/server-book.ts';
 
 const snapshotUrl = 'https://router.example/.mixed-version-proxy/v1/snapshot';

@@ -3,8 +3,14 @@ import { connect, createServer } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { request } from 'undici';
 import type { RouterStatus } from '../src/own-paths/status/status-schema.ts';
+import {
+  askRouter,
+  clientAgent,
+  eventuallyReturns,
+  startSync,
+  syncCluster,
+} from './support/clusters/sync-cluster.ts';
 import { listenOnLoopback } from './support/listen-on-loopback.ts';
-import { askRouter, clientAgent, eventuallyReturns, startSync, syncCluster } from './support/sync-cluster.ts';
 
 /** Only the newer one of the two servers here serves it. */
 const flowSchemas = '/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas';

@@ -8,11 +8,17 @@ import { createDemoCertificates } from '../demo/certificates.ts';
 import type { ExampleApiServer, RequestRecord } from '../demo/example-api-server/index.ts';
 import { syncCatalogue } from '../src/node/metrics/catalogue.ts';
 import { createAuthority } from './support/certificates.ts';
-import type { EmbeddedCluster } from './support/embedded-cluster.ts';
+import type { EmbeddedCluster } from './support/clusters/embedded-cluster.ts';
+import {
+  askRouter,
+  clientAgent,
+  eventuallyReturns,
+  startSync,
+  syncCluster,
+} from './support/clusters/sync-cluster.ts';
 import { eventually } from './support/eventually.ts';
 import { parseScrape, sampleValue } from './support/prometheus-text.ts';
-import { startRouterProcess } from './support/router-process.ts';
-import { askRouter, clientAgent, eventuallyReturns, startSync, syncCluster } from './support/sync-cluster.ts';
+import { startRouterProcess } from './support/routers/router-process.ts';
 
 /** Only the newer one of the two servers here serves it. */
 const flowSchemas = '/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { snapshotFromFolder } from '../src/sync/node/index.ts';
-import { runCommand } from './support/command-context.ts';
+import { runCommand } from './support/commands/command-context.ts';
 
 const fixture = (path: string) => new URL(`./fixtures/${path}`, import.meta.url);
 const read = (path: string) => readFileSync(fixture(path), 'utf8');

@@ -5,13 +5,13 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { runCommandLine } from '../src/cli/run-command-line.ts';
-import { commandContext } from './support/command-context.ts';
-import { startCommandProcess } from './support/command-process.ts';
-import type { EmbeddedCluster } from './support/embedded-cluster.ts';
+import type { EmbeddedCluster } from './support/clusters/embedded-cluster.ts';
+import { askRouter, eventuallyReturns, syncCluster } from './support/clusters/sync-cluster.ts';
+import { commandContext } from './support/commands/command-context.ts';
+import { startCommandProcess } from './support/commands/command-process.ts';
 import { eventually } from './support/eventually.ts';
 import { freePort } from './support/free-port.ts';
-import { writeKubeadmLayout } from './support/kubeadm-layout.ts';
-import { askRouter, eventuallyReturns, syncCluster } from './support/sync-cluster.ts';
+import { writeKubeadmLayout } from './support/installation/kubeadm-layout.ts';
 
 /** A command line in this process, with the files of this machine. */
 async function run(...args: string[]) {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { nodeComponents } from '../src/cli/install/node-components.ts';
-import { controlPlaneNode, impatient } from './support/control-plane-node.ts';
-import { componentKubeconfig, componentManifest } from './support/kubeadm-layout.ts';
+import { controlPlaneNode, impatient } from './support/installation/control-plane-node.ts';
+import { componentKubeconfig, componentManifest } from './support/installation/kubeadm-layout.ts';
 
 const [controllerManager, scheduler] = nodeComponents;
 

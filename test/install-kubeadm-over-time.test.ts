@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { backupPrefix } from '../src/cli/install/kubeadm-node.ts';
 import { routerPaths } from '../src/cli/install/router-files.ts';
-import { controlPlaneNode, image, impatient } from './support/control-plane-node.ts';
+import { controlPlaneNode, image, impatient } from './support/installation/control-plane-node.ts';
 
 const bindings = { group: 'rbac.authorization.k8s.io', resource: 'clusterrolebindings' };
 const name = 'mixed-version-proxy-reader';

@@ -6,7 +6,12 @@ import { test } from 'node:test';
 import { leaseName, leaseObject } from '../src/cli/install/install-lease.ts';
 import { kubeadmNode } from '../src/cli/install/kubeadm-node.ts';
 import { routerPaths } from '../src/cli/install/router-files.ts';
-import { clusterRoles, controlPlaneNode, image, nodeObject } from './support/control-plane-node.ts';
+import {
+  clusterRoles,
+  controlPlaneNode,
+  image,
+  nodeObject,
+} from './support/installation/control-plane-node.ts';
 
 test('it refuses, and changes nothing, where the other port is taken', async (context) => {
   const node = await controlPlaneNode(context);

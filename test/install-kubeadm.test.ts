@@ -10,7 +10,7 @@ import {
   impatient,
   kubeApiServerManifest,
   meetCutOffs,
-} from './support/control-plane-node.ts';
+} from './support/installation/control-plane-node.ts';
 import { temporaryDirectory } from './support/temporary-directory.ts';
 
 const leases = { group: 'coordination.k8s.io', resource: 'leases' };

@@ -6,13 +6,13 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Agent, request } from 'undici';
 import type { ExampleApiServer, KubernetesVersionName } from '../demo/example-api-server/index.ts';
 import { runCommandLine } from '../src/cli/run-command-line.ts';
-import { commandContext } from './support/command-context.ts';
-import { startCommandProcess } from './support/command-process.ts';
-import type { EmbeddedCluster } from './support/embedded-cluster.ts';
+import { setEndpoints } from './support/api-servers/kubernetes-endpoints.ts';
+import type { EmbeddedCluster } from './support/clusters/embedded-cluster.ts';
+import { askRouter, eventuallyReturns, startSync, syncCluster } from './support/clusters/sync-cluster.ts';
+import { commandContext } from './support/commands/command-context.ts';
+import { startCommandProcess } from './support/commands/command-process.ts';
 import { eventually } from './support/eventually.ts';
-import { writeKubeadmLayout } from './support/kubeadm-layout.ts';
-import { setEndpoints } from './support/kubernetes-endpoints.ts';
-import { askRouter, eventuallyReturns, startSync, syncCluster } from './support/sync-cluster.ts';
+import { writeKubeadmLayout } from './support/installation/kubeadm-layout.ts';
 
 const pods = '/api/v1/namespaces/default/pods';
 /** The group versions that 1.25 serves last, and 1.26 first. */

@@ -11,10 +11,10 @@ import { Http2Inbound } from '../src/node/serving/http2-server.ts';
 import { createRouterServer } from '../src/node/serving/server.ts';
 import type { RequestObserver } from '../src/request/inbound.ts';
 import type { Transport } from '../src/request/transport.ts';
-import { askHttp1, askHttp2, http2Client } from './support/node-clients.ts';
-import { credentials, peerName, routerPair, startPeer } from './support/node-exchange.ts';
-import { snapshotOf } from './support/snapshot-builder.ts';
-import { receiverHolding } from './support/test-app.ts';
+import { credentials, peerName, routerPair, startPeer } from './support/api-servers/node-exchange.ts';
+import { askHttp1, askHttp2, http2Client } from './support/clients/node-clients.ts';
+import { receiverHolding } from './support/routers/test-app.ts';
+import { snapshotOf } from './support/snapshots/snapshot-builder.ts';
 
 /** Establishes whoever a header names: who is believed is tested elsewhere. */
 const byName: Authenticator = {

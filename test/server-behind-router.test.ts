@@ -5,10 +5,10 @@ import { describe, type TestContext, test } from 'node:test';
 import { Agent, request, WebSocket } from 'undici';
 import { writeKubeconfig } from '../demo/kubeconfig.ts';
 import type { RunningRouter } from '../src/node/configuration/serve-config.ts';
-import { findKubectls, kubectlMissing, runKubectl } from './support/kubectl.ts';
+import { findKubectls, kubectlMissing, runKubectl } from './support/clients/kubectl.ts';
+import { askRouter, eventuallyReturns, startSync, syncCluster } from './support/clusters/sync-cluster.ts';
 import { parseScrape } from './support/prometheus-text.ts';
-import { type Configure, withHealth } from './support/security/router-under-test.ts';
-import { askRouter, eventuallyReturns, startSync, syncCluster } from './support/sync-cluster.ts';
+import { type Configure, withHealth } from './support/routers/router-under-test.ts';
 
 /** Two of the three servers here serve it: not the one behind the first router. */
 const flowSchemas = '/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas';

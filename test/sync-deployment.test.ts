@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import * as v from 'valibot';
 import { parseAllDocuments } from 'yaml';
-import { runCommand } from './support/command-context.ts';
+import { runCommand } from './support/commands/command-context.ts';
 
 const deployment = v.object({
   metadata: v.object({ namespace: v.string() }),

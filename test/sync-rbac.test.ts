@@ -7,7 +7,7 @@ import { parseAllDocuments } from 'yaml';
 import type { RequestRecord } from '../demo/example-api-server/index.ts';
 import { parseRequestInfo, type RequestInfo } from '../src/apimachinery/request-info.ts';
 import { syncOnce } from '../src/sync/node/run-sync.ts';
-import { askRouter, eventuallyReturns, startSync, syncCluster } from './support/sync-cluster.ts';
+import { askRouter, eventuallyReturns, startSync, syncCluster } from './support/clusters/sync-cluster.ts';
 
 const policyRule = v.strictObject({
   apiGroups: v.optional(v.array(v.string()), []),

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { RequestRecord } from '../demo/example-api-server/index.ts';
 import { allHeaders } from '../src/apimachinery/raw-headers.ts';
-import { askRouter, eventuallyReturns, syncCluster } from './support/sync-cluster.ts';
-import { type TlsCredentials, tlsRequest } from './support/tls-request.ts';
+import { type TlsCredentials, tlsRequest } from './support/clients/tls-request.ts';
+import { askRouter, eventuallyReturns, syncCluster } from './support/clusters/sync-cluster.ts';
 
 const pods = '/api/v1/namespaces/default/pods';
 /** Only the newer server serves it. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { access } from 'node:fs/promises';
 import { test } from 'node:test';
-import { findProgram } from '../../test/support/find-program.ts';
+import { findProgram } from '../../test/support/commands/find-program.ts';
 import { withCleanup } from '../harness/cleanup.ts';
 import { chooseCores } from '../harness/machine.ts';
 import { startBackend } from './rivals/backend.ts';

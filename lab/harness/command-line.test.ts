@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { startChild } from '../../test/support/child-process.ts';
+import { startChild } from '../../test/support/commands/child-process.ts';
 import { Cleanup, withCleanup } from './cleanup.ts';
 import { countFrom, namesFrom, secondsFrom, UsageError, usageOf } from './command-line.ts';
 

@@ -1,5 +1,5 @@
 import { availableParallelism, cpus, loadavg, release, totalmem } from 'node:os';
-import { findProgram } from '../../test/support/find-program.ts';
+import { findProgram } from '../../test/support/commands/find-program.ts';
 import type { Machine } from './machine-schema.ts';
 
 /** As it is now. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { startChild } from '../../test/support/child-process.ts';
+import { startChild } from '../../test/support/commands/child-process.ts';
 import { parseOpenFileLimit } from './open-files.ts';
 import { parseCpuTime, parseStatus, processTree, resetPeak, socketsOf, usageOf } from './process-usage.ts';
 

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { findProgram } from '../../test/support/find-program.ts';
+import { findProgram } from '../../test/support/commands/find-program.ts';
 import { UsageError } from './command-line.ts';
 
 const run = promisify(execFile);

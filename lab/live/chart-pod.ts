@@ -3,8 +3,8 @@ import { chmod, mkdir, readlink, symlink, writeFile } from 'node:fs/promises';
 import { request } from 'node:https';
 import { dirname, join, resolve } from 'node:path';
 import * as v from 'valibot';
-import { commandModule } from '../../test/support/command.ts';
-import { type TlsCredentials, tlsRequest } from '../../test/support/tls-request.ts';
+import { type TlsCredentials, tlsRequest } from '../../test/support/clients/tls-request.ts';
+import { commandModule } from '../../test/support/commands/command.ts';
 import type { KubeApiServer } from './cluster/kube-apiserver.ts';
 import { type LoggedProcess, startLoggedProcess } from './cluster/logged-process.ts';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { writeKubeconfig } from '../../demo/kubeconfig.ts';
 import { chartPath, hasHelm, helm } from '../../scripts/helm/render-chart.ts';
-import { postObject, tlsRequest } from '../../test/support/tls-request.ts';
+import { postObject, tlsRequest } from '../../test/support/clients/tls-request.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
 import { startChartPod } from './chart-pod.ts';
 import { assetsOfEnvironment } from './cluster/assets.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { tlsRequest } from '../../test/support/tls-request.ts';
+import { tlsRequest } from '../../test/support/clients/tls-request.ts';
 import { type GetSuite, kubectls, routerContexts } from './live-suite.ts';
 
 /** The whole cluster is seen through every router, in the same words. */

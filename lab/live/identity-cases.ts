@@ -6,7 +6,7 @@ import {
   type TlsAnswer,
   type TlsCredentials,
   tlsRequest,
-} from '../../test/support/tls-request.ts';
+} from '../../test/support/clients/tls-request.ts';
 import { type GetSuite, kubectls, type LiveSuite, namespace } from './live-suite.ts';
 import { collectionPath } from './loops/exclusive-resources.ts';
 

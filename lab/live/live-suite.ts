@@ -7,8 +7,8 @@ import {
   type KubectlResult,
   runKubectl,
   watchWithKubectl,
-} from '../../test/support/kubectl.ts';
-import { tlsRequest } from '../../test/support/tls-request.ts';
+} from '../../test/support/clients/kubectl.ts';
+import { tlsRequest } from '../../test/support/clients/tls-request.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
 import type { LiveCluster } from './cluster/live-cluster.ts';
 import { type ExclusiveResource, exclusiveResource } from './loops/exclusive-resources.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { join, resolve } from 'node:path';
 import { test } from 'node:test';
 import { newerManifestPaths } from '../../scripts/kubernetes-schemas/manifest-kinds.ts';
-import { tlsRequest } from '../../test/support/tls-request.ts';
+import { tlsRequest } from '../../test/support/clients/tls-request.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
 import { type GetSuite, kubectls } from './live-suite.ts';
 

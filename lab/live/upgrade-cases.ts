@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { tlsRequest } from '../../test/support/tls-request.ts';
+import { tlsRequest } from '../../test/support/clients/tls-request.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
 import { type GetSuite, kubectls, type LiveSuite } from './live-suite.ts';
 import { collectionPath, manifestOf } from './loops/exclusive-resources.ts';

@@ -6,8 +6,8 @@
  */
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { commandModule } from '../../test/support/command.ts';
-import { tlsRequest } from '../../test/support/tls-request.ts';
+import { tlsRequest } from '../../test/support/clients/tls-request.ts';
+import { commandModule } from '../../test/support/commands/command.ts';
 import { readOptions } from '../harness/command-line.ts';
 import { usageOf } from '../harness/process-usage.ts';
 import { assetsOfEnvironment, type LiveAssets, liveAssetsGuide } from '../live/cluster/assets.ts';

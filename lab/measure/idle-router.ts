@@ -9,11 +9,11 @@ import type { ExampleApiServer, KubernetesVersionName } from '../../demo/example
 import { serveFlags } from '../../demo/routers.ts';
 import { silentLogger } from '../../src/runtime/logger.ts';
 import { runSync } from '../../src/sync/node/index.ts';
-import { startChild } from '../../test/support/child-process.ts';
-import { flagArguments } from '../../test/support/command.ts';
-import { createEmbeddedCluster, type EmbeddedCluster } from '../../test/support/embedded-cluster.ts';
+import { ownPathsClient } from '../../test/support/clients/own-paths-client.ts';
+import { createEmbeddedCluster, type EmbeddedCluster } from '../../test/support/clusters/embedded-cluster.ts';
+import { startChild } from '../../test/support/commands/child-process.ts';
+import { flagArguments } from '../../test/support/commands/command.ts';
 import { freePort } from '../../test/support/free-port.ts';
-import { ownPathsClient } from '../../test/support/own-paths-client.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
 import { readOptions } from '../harness/command-line.ts';
 import { packagedServe } from '../harness/packaged-command.ts';

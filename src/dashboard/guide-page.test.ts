@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { describe, it } from 'node:test';
-import { testApp, userConnection } from '../../test/support/test-app.ts';
+import { testApp, userConnection } from '../../test/support/routers/test-app.ts';
 import { markdownHtml } from './wording/markdown.ts';
 
 const emergency = 'docs/guides/emergency.md';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { recordingTransport } from '../../test/support/recording-transport.ts';
-import { snapshotOf } from '../../test/support/snapshot-builder.ts';
-import { testApp, userConnection } from '../../test/support/test-app.ts';
+import { recordingTransport } from '../../test/support/routers/recording-transport.ts';
+import { testApp, userConnection } from '../../test/support/routers/test-app.ts';
+import { snapshotOf } from '../../test/support/snapshots/snapshot-builder.ts';
 
 const page = 'https://router.test/.mixed-version-proxy/';
 const snapshot = snapshotOf(

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type ServerOptions, snapshotOf } from '../../test/support/snapshot-builder.ts';
-import { statusOf, statusView } from '../../test/support/status-view.ts';
+import { type ServerOptions, snapshotOf } from '../../test/support/snapshots/snapshot-builder.ts';
+import { statusOf, statusView } from '../../test/support/snapshots/status-view.ts';
 import { upgradeOf } from './upgrade.ts';
 
 const stateOf = (servers: Readonly<Record<string, ServerOptions>>) =>

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { describe, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
+import { snapshotOfSets } from '../../test/support/api-servers/recorded-cluster.ts';
 import {
   aggregatedV2,
   aggregatedV2beta1,
@@ -9,8 +10,7 @@ import {
   ask,
   recordedTable as table,
   tableOf,
-} from '../../test/support/ask-discovery.ts';
-import { snapshotOfSets } from '../../test/support/recorded-cluster.ts';
+} from '../../test/support/clients/ask-discovery.ts';
 import { SharedWork } from '../runtime/shared-work.ts';
 import { buildRoutingTable, renewedTable } from '../snapshot/routing-table/build-routing-table.ts';
 import { prewarmDiscovery } from './documents.ts';

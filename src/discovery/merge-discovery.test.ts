@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { snapshotOf } from '../../test/support/snapshot-builder.ts';
+import { snapshotOf } from '../../test/support/snapshots/snapshot-builder.ts';
 import type {
   APIGroupDiscovery,
   APIResourceDiscovery,

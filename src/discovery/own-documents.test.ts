@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { aggregatedV2, recordedTable } from '../../test/support/ask-discovery.ts';
 import {
   type RecordedClusterName,
   recordedServers,
   recordedSnapshot,
   snapshotOfSets,
-} from '../../test/support/recorded-cluster.ts';
+} from '../../test/support/api-servers/recorded-cluster.ts';
+import { aggregatedV2, recordedTable } from '../../test/support/clients/ask-discovery.ts';
 import { recordingLogger } from '../../test/support/recording-logger.ts';
-import { snapshotOf } from '../../test/support/snapshot-builder.ts';
+import { snapshotOf } from '../../test/support/snapshots/snapshot-builder.ts';
 import { silentLogger } from '../runtime/logger.ts';
 import type { APIGroupDiscovery, APIVersionDiscovery } from '../snapshot/format/schema.ts';
 import { buildRoutingTable } from '../snapshot/routing-table/build-routing-table.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { runInNewContext } from 'node:vm';
-import { inboundRequest, withCertificate } from '../../test/support/inbound-request.ts';
+import { inboundRequest, withCertificate } from '../../test/support/routers/inbound-request.ts';
 import type { Caller, UserInfo } from '../request/user-info.ts';
 import { AuthenticationError, type Authenticator, askAuthenticators } from './authenticator.ts';
 

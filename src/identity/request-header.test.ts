@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { inboundRequest, withCertificate } from '../../test/support/inbound-request.ts';
+import { inboundRequest, withCertificate } from '../../test/support/routers/inbound-request.ts';
 import { toByteString } from '../apimachinery/raw-headers.ts';
 import { defaultIdentityHeaderNames, type IdentityHeaderNames } from '../request/headers.ts';
 import type { UserInfo } from '../request/user-info.ts';

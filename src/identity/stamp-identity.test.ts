@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { inboundRequest, withCertificate } from '../../test/support/inbound-request.ts';
+import { inboundRequest, withCertificate } from '../../test/support/routers/inbound-request.ts';
 import { headerLines } from '../apimachinery/raw-headers.ts';
 import { cleanRequestHeaders, type IdentityHeaderNames } from '../request/headers.ts';
 import type { Caller, UserInfo } from '../request/user-info.ts';

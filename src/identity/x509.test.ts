@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { inboundRequest, withCertificate } from '../../test/support/inbound-request.ts';
+import { inboundRequest, withCertificate } from '../../test/support/routers/inbound-request.ts';
 import { X509Authenticator } from './x509.ts';
 
 const authenticator = new X509Authenticator();

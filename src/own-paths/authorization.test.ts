@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { localId } from '../../test/support/decision-rows.ts';
-import { type RecordingTransport, recordingTransport } from '../../test/support/recording-transport.ts';
-import { snapshotOf } from '../../test/support/snapshot-builder.ts';
-import { frontProxyConnection, seal, testApp, userConnection } from '../../test/support/test-app.ts';
+import { localId } from '../../test/support/clusters/decision-rows.ts';
+import {
+  type RecordingTransport,
+  recordingTransport,
+} from '../../test/support/routers/recording-transport.ts';
+import { frontProxyConnection, seal, testApp, userConnection } from '../../test/support/routers/test-app.ts';
+import { snapshotOf } from '../../test/support/snapshots/snapshot-builder.ts';
 import { firstHeader } from '../apimachinery/raw-headers.ts';
 import { parseRequestInfo } from '../apimachinery/request-info.ts';
 import { RequestGate } from '../proxy/request-gate.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { mixedCluster } from '../../test/support/decision-rows.ts';
-import { testApp, userConnection } from '../../test/support/test-app.ts';
+import { mixedCluster } from '../../test/support/clusters/decision-rows.ts';
+import { testApp, userConnection } from '../../test/support/routers/test-app.ts';
 import type { Explanation } from '../proxy/explain.ts';
 import type { Destination } from '../request/destination.ts';
 import { ServerBook } from '../servers/server-book.ts';

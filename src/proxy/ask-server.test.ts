@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { localId, mixedCluster } from '../../test/support/decision-rows.ts';
+import { localId, mixedCluster } from '../../test/support/clusters/decision-rows.ts';
 import { settle } from '../../test/support/manual-clock.ts';
-import { recordingTransport } from '../../test/support/recording-transport.ts';
-import { snapshotOf } from '../../test/support/snapshot-builder.ts';
-import { testApp, userConnection } from '../../test/support/test-app.ts';
+import { recordingTransport } from '../../test/support/routers/recording-transport.ts';
+import { testApp, userConnection } from '../../test/support/routers/test-app.ts';
+import { snapshotOf } from '../../test/support/snapshots/snapshot-builder.ts';
 import { allHeaders } from '../apimachinery/raw-headers.ts';
 import { TransportError, type TransportErrorCode } from '../request/destination.ts';
 import { ServerBook } from '../servers/server-book.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { recordingTransport } from '../../test/support/recording-transport.ts';
-import { snapshotOf } from '../../test/support/snapshot-builder.ts';
+import { recordingTransport } from '../../test/support/routers/recording-transport.ts';
+import { snapshotOf } from '../../test/support/snapshots/snapshot-builder.ts';
 import { parseRequestInfo } from '../apimachinery/request-info.ts';
 import { decide } from '../routing/decide.ts';
 import { ServerBook } from '../servers/server-book.ts';

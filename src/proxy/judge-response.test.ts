@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { localId, mixedCluster } from '../../test/support/decision-rows.ts';
-import { recordingTransport } from '../../test/support/recording-transport.ts';
-import { snapshotOf } from '../../test/support/snapshot-builder.ts';
-import { testApp, userConnection } from '../../test/support/test-app.ts';
+import { localId, mixedCluster } from '../../test/support/clusters/decision-rows.ts';
+import { recordingTransport } from '../../test/support/routers/recording-transport.ts';
+import { testApp, userConnection } from '../../test/support/routers/test-app.ts';
+import { snapshotOf } from '../../test/support/snapshots/snapshot-builder.ts';
 import { parseRequestInfo } from '../apimachinery/request-info.ts';
 import { TransportError } from '../request/destination.ts';
 import type { Decision, DecisionReason } from '../routing/decision.ts';

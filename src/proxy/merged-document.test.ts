@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { aggregatedV2 } from '../../test/support/ask-discovery.ts';
-import { snapshotOfSets } from '../../test/support/recorded-cluster.ts';
-import { recordingTransport } from '../../test/support/recording-transport.ts';
-import { testApp } from '../../test/support/test-app.ts';
+import { snapshotOfSets } from '../../test/support/api-servers/recorded-cluster.ts';
+import { aggregatedV2 } from '../../test/support/clients/ask-discovery.ts';
+import { recordingTransport } from '../../test/support/routers/recording-transport.ts';
+import { testApp } from '../../test/support/routers/test-app.ts';
 import { allHeaders, firstHeader } from '../apimachinery/raw-headers.ts';
 import { servedSetFromDiscovery } from '../discovery/forms/aggregated.ts';
 import { TransportError } from '../request/destination.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Hono } from 'hono';
-import { localId, mixedCluster } from '../../test/support/decision-rows.ts';
-import { recordingTransport } from '../../test/support/recording-transport.ts';
-import { receiverHolding } from '../../test/support/test-app.ts';
+import { localId, mixedCluster } from '../../test/support/clusters/decision-rows.ts';
+import { recordingTransport } from '../../test/support/routers/recording-transport.ts';
+import { receiverHolding } from '../../test/support/routers/test-app.ts';
 import type { HandlerEnvironment } from '../request/inbound.ts';
 import type { Snapshot } from '../snapshot/format/schema.ts';
 import { mixedVersionProxy } from './middleware.ts';

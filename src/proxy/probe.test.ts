@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { recordingLogger } from '../../test/support/recording-logger.ts';
-import { recordingTransport } from '../../test/support/recording-transport.ts';
+import { recordingTransport } from '../../test/support/routers/recording-transport.ts';
 import { allHeaders } from '../apimachinery/raw-headers.ts';
 import { type Destination, TransportError, type TransportErrorCode } from '../request/destination.ts';
 import { defaultIdentityHeaderNames } from '../request/headers.ts';

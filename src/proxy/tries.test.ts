@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it, test } from 'node:test';
-import { inboundRequest } from '../../test/support/inbound-request.ts';
+import { inboundRequest } from '../../test/support/routers/inbound-request.ts';
 import { parseRequestInfo } from '../apimachinery/request-info.ts';
 import { TransportError, type TransportErrorCode } from '../request/destination.ts';
 import type { DecisionReason } from '../routing/decision.ts';

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { localId, mixedCluster } from '../../test/support/decision-rows.ts';
-import { recordingTransport } from '../../test/support/recording-transport.ts';
-import { snapshotOf } from '../../test/support/snapshot-builder.ts';
+import { localId, mixedCluster } from '../../test/support/clusters/decision-rows.ts';
+import { recordingTransport } from '../../test/support/routers/recording-transport.ts';
 import {
   frontProxyConnection,
   type TestAppOptions,
   testApp,
   userConnection,
-} from '../../test/support/test-app.ts';
+} from '../../test/support/routers/test-app.ts';
+import { snapshotOf } from '../../test/support/snapshots/snapshot-builder.ts';
 import { TransportError } from '../request/destination.ts';
 import { inboundFromRequest } from '../request/inbound.ts';
 import { ServerBook } from '../servers/server-book.ts';

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { mixedCluster } from '../../test/support/decision-rows.ts';
+import { mixedCluster } from '../../test/support/clusters/decision-rows.ts';
 import { recordingLogger } from '../../test/support/recording-logger.ts';
-import { type RecordingTransport, recordingTransport } from '../../test/support/recording-transport.ts';
-import { testApp, userConnection } from '../../test/support/test-app.ts';
+import {
+  type RecordingTransport,
+  recordingTransport,
+} from '../../test/support/routers/recording-transport.ts';
+import { testApp, userConnection } from '../../test/support/routers/test-app.ts';
 import { accessLog } from './access-log.ts';
 import { TransportError } from './destination.ts';
 

@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { mixedCluster } from '../../test/support/decision-rows.ts';
-import { inboundRequest } from '../../test/support/inbound-request.ts';
+import { mixedCluster } from '../../test/support/clusters/decision-rows.ts';
 import { recordingLogger } from '../../test/support/recording-logger.ts';
-import { type RecordingTransport, recordingTransport } from '../../test/support/recording-transport.ts';
-import { testApp, userConnection } from '../../test/support/test-app.ts';
+import { inboundRequest } from '../../test/support/routers/inbound-request.ts';
+import {
+  type RecordingTransport,
+  recordingTransport,
+} from '../../test/support/routers/recording-transport.ts';
+import { testApp, userConnection } from '../../test/support/routers/test-app.ts';
 import { allHeaders, headerLines, type RawHeaders } from '../apimachinery/raw-headers.ts';
 import { TransportError } from './destination.ts';
 import {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { decisionRows, localId, mixedCluster } from '../../test/support/decision-rows.ts';
-import { snapshotOf } from '../../test/support/snapshot-builder.ts';
+import { decisionRows, localId, mixedCluster } from '../../test/support/clusters/decision-rows.ts';
+import { snapshotOf } from '../../test/support/snapshots/snapshot-builder.ts';
 import { parseRequestInfo } from '../apimachinery/request-info.ts';
 import { buildRoutingTable } from '../snapshot/routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';

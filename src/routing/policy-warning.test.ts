@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { type ServerOptions, snapshotOf } from '../../test/support/snapshot-builder.ts';
+import { type ServerOptions, snapshotOf } from '../../test/support/snapshots/snapshot-builder.ts';
 import { parseRequestInfo } from '../apimachinery/request-info.ts';
 import { buildRoutingTable } from '../snapshot/routing-table/build-routing-table.ts';
 import type { PreferredVersion } from './decision.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { type ServerOptions, snapshotOf } from '../../test/support/snapshot-builder.ts';
+import { type ServerOptions, snapshotOf } from '../../test/support/snapshots/snapshot-builder.ts';
 import { parseRequestInfo } from '../apimachinery/request-info.ts';
 import { openApiV3Index } from '../discovery/forms/openapi-v3-index.ts';
 import { SharedWork } from '../runtime/shared-work.ts';

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { localId, mixedCluster } from '../../test/support/decision-rows.ts';
-import { type RecordingTransport, recordingTransport } from '../../test/support/recording-transport.ts';
-import { type TestAppOptions, testApp, userConnection } from '../../test/support/test-app.ts';
+import { localId, mixedCluster } from '../../test/support/clusters/decision-rows.ts';
+import {
+  type RecordingTransport,
+  recordingTransport,
+} from '../../test/support/routers/recording-transport.ts';
+import { type TestAppOptions, testApp, userConnection } from '../../test/support/routers/test-app.ts';
 import { TransportError } from '../request/destination.ts';
 import { ServerBook } from './server-book.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { snapshotOf } from '../../test/support/snapshot-builder.ts';
+import { snapshotOf } from '../../test/support/snapshots/snapshot-builder.ts';
 import { buildRoutingTable } from '../snapshot/routing-table/build-routing-table.ts';
 import { type HealthChange, ServerBook } from './server-book.ts';
 import { isVerified } from './server-standing.ts';

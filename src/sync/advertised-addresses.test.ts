@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { snapshotOf } from '../../test/support/snapshot-builder.ts';
+import { snapshotOf } from '../../test/support/snapshots/snapshot-builder.ts';
 import type { AdvertisedAddress, AdvertisedBy, AdvertisedServer } from '../snapshot/addresses/addresses.ts';
 import type { Snapshot } from '../snapshot/format/schema.ts';
 import { AdvertisedAddresses } from './advertised-addresses.ts';

@@ -5,8 +5,8 @@ import {
   classicResponses,
   type FakeResponse,
   fakeServer,
-} from '../../test/support/fake-server-documents.ts';
-import { scriptedWatch } from '../../test/support/scripted-watch.ts';
+} from '../../test/support/api-servers/fake-server-documents.ts';
+import { scriptedWatch } from '../../test/support/api-servers/scripted-watch.ts';
 import { systemClock } from '../runtime/time.ts';
 import { snapshotLimits } from '../snapshot/format/limits.ts';
 import type { Snapshot } from '../snapshot/format/schema.ts';

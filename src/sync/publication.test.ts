@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { manualClock } from '../../test/support/manual-clock.ts';
-import { snapshotOf } from '../../test/support/snapshot-builder.ts';
+import { snapshotOf } from '../../test/support/snapshots/snapshot-builder.ts';
 import { parseSnapshotKeys } from '../snapshot/signing/keys.ts';
 import { openSnapshot } from '../snapshot/signing/open-sealed.ts';
 import { generateSigningKey, signingKeyOf } from '../snapshot/signing/seal.ts';

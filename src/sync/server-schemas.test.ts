@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { type TestContext, test } from 'node:test';
-import { clusterOf } from '../../test/support/cluster-states.ts';
 import {
   aggregatedResponse,
   type FakeServer,
@@ -9,9 +8,10 @@ import {
   hangs,
   jsonDocument,
   refusesConnections,
-} from '../../test/support/fake-server-documents.ts';
+} from '../../test/support/api-servers/fake-server-documents.ts';
+import { clusterOf } from '../../test/support/clusters/cluster-states.ts';
 import { manualClock, settle } from '../../test/support/manual-clock.ts';
-import { snapshotOf } from '../../test/support/snapshot-builder.ts';
+import { snapshotOf } from '../../test/support/snapshots/snapshot-builder.ts';
 import type { ServedSet, Snapshot } from '../snapshot/format/schema.ts';
 import { ClusterReader } from './round.ts';
 import type { SyncParts } from './sync-parts.ts';

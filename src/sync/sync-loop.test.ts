@@ -1,7 +1,5 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { clusterOf } from '../../test/support/cluster-states.ts';
-import { eventually } from '../../test/support/eventually.ts';
 import {
   aggregatedResponse,
   classicResponses,
@@ -10,9 +8,11 @@ import {
   jsonDocument,
   plainNotFound,
   refusesConnections,
-} from '../../test/support/fake-server-documents.ts';
+} from '../../test/support/api-servers/fake-server-documents.ts';
+import { listResponse, scriptedWatch } from '../../test/support/api-servers/scripted-watch.ts';
+import { clusterOf } from '../../test/support/clusters/cluster-states.ts';
+import { eventually } from '../../test/support/eventually.ts';
 import { manualClock } from '../../test/support/manual-clock.ts';
-import { listResponse, scriptedWatch } from '../../test/support/scripted-watch.ts';
 import { silentLogger } from '../runtime/logger.ts';
 import { systemClock } from '../runtime/time.ts';
 import { snapshotLimits } from '../snapshot/format/limits.ts';

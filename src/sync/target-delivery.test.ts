@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { eventually } from '../../test/support/eventually.ts';
 import { manualClock, settle } from '../../test/support/manual-clock.ts';
-import { snapshotOf } from '../../test/support/snapshot-builder.ts';
+import { snapshotOf } from '../../test/support/snapshots/snapshot-builder.ts';
 import { silentLogger } from '../runtime/logger.ts';
 import { type Delivery, type DeliveryResult, TargetDelivery } from './deliver.ts';
 import { defaultTiming } from './documents/timing.ts';

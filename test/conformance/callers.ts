@@ -1,7 +1,7 @@
 import { createAssertionSigner } from '../../src/identity/assertion/sign-assertion.ts';
 import { peerAssertionHeader } from '../../src/request/headers.ts';
 import type { UserInfo } from '../../src/request/user-info.ts';
-import { localId } from '../support/decision-rows.ts';
+import { localId } from '../support/clusters/decision-rows.ts';
 import { front } from './credentials.ts';
 import { bearerTokenOf } from './oidc-tokens.ts';
 

@@ -1,8 +1,8 @@
 import type { Snapshot } from '../../src/snapshot/format/schema.ts';
-import { localId, mixedClusterAt } from '../support/decision-rows.ts';
+import { type OidcProvider, openOidcProvider } from '../support/api-servers/oidc-provider.ts';
+import { localId, mixedClusterAt } from '../support/clusters/decision-rows.ts';
 import { freePort } from '../support/free-port.ts';
-import { type OidcProvider, openOidcProvider } from '../support/oidc-provider.ts';
-import { snapshotOf } from '../support/snapshot-builder.ts';
+import { snapshotOf } from '../support/snapshots/snapshot-builder.ts';
 import { oidcSigner, serverPair } from './credentials.ts';
 import { type Peer, type RunningPeer, startPeer } from './peers.ts';
 

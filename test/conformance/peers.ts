@@ -3,7 +3,7 @@ import { createSecureServer, Http2ServerRequest, type Http2ServerResponse } from
 import { createServer } from 'node:https';
 import type { Duplex } from 'node:stream';
 import { firstHeader, type RawHeaders } from '../../src/apimachinery/raw-headers.ts';
-import { headOf, isOwn, reviewsPath, routerItself } from '../support/api-server-double.ts';
+import { headOf, isOwn, reviewsPath, routerItself } from '../support/api-servers/api-server-double.ts';
 import { listenOnLoopback } from '../support/listen-on-loopback.ts';
 import { administrators } from './callers.ts';
 import { frontProxyAuthority, serverPair } from './credentials.ts';

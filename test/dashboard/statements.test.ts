@@ -7,8 +7,8 @@ import { RouterHistory } from '../../src/own-paths/history/router-history.ts';
 import { ServerBook } from '../../src/servers/server-book.ts';
 import type { Snapshot } from '../../src/snapshot/format/schema.ts';
 import { buildRoutingTable } from '../../src/snapshot/routing-table/build-routing-table.ts';
-import { type ServerOptions, snapshotOf } from '../support/snapshot-builder.ts';
-import { testApp, userConnection } from '../support/test-app.ts';
+import { testApp, userConnection } from '../support/routers/test-app.ts';
+import { type ServerOptions, snapshotOf } from '../support/snapshots/snapshot-builder.ts';
 
 const page = 'https://router.test/.mixed-version-proxy/';
 const connection = userConnection('admin', ['system:masters']);

@@ -14,7 +14,7 @@ import {
   manifestsText,
   renderChart,
 } from '../../scripts/helm/render-chart.ts';
-import { runCommand } from '../support/command-context.ts';
+import { runCommand } from '../support/commands/command-context.ts';
 import { type KubernetesObject, objectsIn, objectsOf } from './support/manifests.ts';
 
 const root = resolve(import.meta.dirname, '../..');

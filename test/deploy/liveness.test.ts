@@ -10,12 +10,12 @@ import { type TestContext, test } from 'node:test';
 import * as v from 'valibot';
 import { hasHelm, renderChart } from '../../scripts/helm/render-chart.ts';
 import { routerManifest } from '../../src/cli/install/router-files.ts';
-import type { CommandProcess } from '../support/command-process.ts';
+import { syncCluster } from '../support/clusters/sync-cluster.ts';
+import type { CommandProcess } from '../support/commands/command-process.ts';
+import { startSyncProcess } from '../support/commands/sync-process.ts';
 import { eventually } from '../support/eventually.ts';
 import { freePort } from '../support/free-port.ts';
-import { startRouterProcess } from '../support/router-process.ts';
-import { syncCluster } from '../support/sync-cluster.ts';
-import { startSyncProcess } from '../support/sync-process.ts';
+import { startRouterProcess } from '../support/routers/router-process.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 import { type KubernetesObject, objectsIn, objectsOf } from './support/manifests.ts';
 

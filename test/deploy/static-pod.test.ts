@@ -7,9 +7,9 @@ import * as v from 'valibot';
 import { parse } from 'yaml';
 import { runCommandLine } from '../../src/cli/run-command-line.ts';
 import { faultsOfCalls } from '../docs/support/command-flags.ts';
-import { commandContext } from '../support/command-context.ts';
-import { kubeadmManifest } from '../support/kubeadm-layout.ts';
-import { serveFiles } from '../support/serve-options.ts';
+import { commandContext } from '../support/commands/command-context.ts';
+import { kubeadmManifest } from '../support/installation/kubeadm-layout.ts';
+import { serveFiles } from '../support/routers/serve-options.ts';
 
 const folder = resolve(import.meta.dirname, '../../deploy/static-pod');
 const read = (name: string) => readFileSync(join(folder, name), 'utf8');

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { runCommand } from '../support/command-context.ts';
+import { runCommand } from '../support/commands/command-context.ts';
 import { readPages } from './support/pages.ts';
 
 const commandOf = { RouterConfiguration: ['serve', '--dry-run'], SyncConfiguration: ['sync'] };

@@ -10,10 +10,10 @@ import { createGreeterServer } from '../../examples/http2-server.ts';
 import { createApiServer } from '../../examples/library-middleware.ts';
 import { fetchTransport } from '../../examples/own-transport.ts';
 import { buildRoutingTable } from '../../src/index.ts';
-import { askHttp2, http2Client } from '../support/node-clients.ts';
-import { credentials, startPeer } from '../support/node-exchange.ts';
-import { servingTls } from '../support/node-server.ts';
-import { snapshotOf } from '../support/snapshot-builder.ts';
+import { credentials, startPeer } from '../support/api-servers/node-exchange.ts';
+import { askHttp2, http2Client } from '../support/clients/node-clients.ts';
+import { servingTls } from '../support/routers/node-server.ts';
+import { snapshotOf } from '../support/snapshots/snapshot-builder.ts';
 
 const get = (path: string) => new Request(`https://router.example${path}`);
 

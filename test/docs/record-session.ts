@@ -5,7 +5,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { delimiter, dirname, join } from 'node:path';
 import { demoServers } from '../../demo/cluster.ts';
-import { startDemo } from '../support/running-demo.ts';
+import { startDemo } from '../support/clusters/running-demo.ts';
 import { commandsOf } from './support/command-lines.ts';
 import type { FencedBlock } from './support/markdown-page.ts';
 import { readPages, root } from './support/pages.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { test } from 'node:test';
 import { canConnect } from '../support/can-connect.ts';
-import { startEdgeDemo } from '../support/running-demo.ts';
+import { startEdgeDemo } from '../support/clusters/running-demo.ts';
 
 test('the demo leaves nothing behind: no process, no port, no file', async () => {
   const { demo, directory, stop } = await startEdgeDemo();

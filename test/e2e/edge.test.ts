@@ -7,8 +7,8 @@ import {
   kubectlMissing,
   runKubectl,
   watchWithKubectl,
-} from '../support/kubectl.ts';
-import { type EdgeDemoUnderTest, startEdgeDemo } from '../support/running-demo.ts';
+} from '../support/clients/kubectl.ts';
+import { type EdgeDemoUnderTest, startEdgeDemo } from '../support/clusters/running-demo.ts';
 
 const kubectls = findKubectls();
 const missing = ['1.27', '1.33']

@@ -6,8 +6,8 @@ import {
   overHttp1,
   runInContext,
   watchWithKubectl,
-} from '../support/kubectl.ts';
-import { type DemoUnderTest, startDemo } from '../support/running-demo.ts';
+} from '../support/clients/kubectl.ts';
+import { type DemoUnderTest, startDemo } from '../support/clusters/running-demo.ts';
 
 /** Resources that only one of the three servers serves, each with a way to change it. */
 const exclusive = [

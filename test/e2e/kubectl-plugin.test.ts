@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync, symlinkSync } from 'node:fs';
 import { delimiter, join, resolve } from 'node:path';
 import { test } from 'node:test';
-import { findKubectls, kubectlMissing } from '../support/kubectl.ts';
+import { findKubectls, kubectlMissing } from '../support/clients/kubectl.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 
 const root = resolve(import.meta.dirname, '../..');

@@ -1,5 +1,5 @@
 import { describe } from 'node:test';
-import { findKubectls, kubectlMissing } from '../support/kubectl.ts';
+import { findKubectls, kubectlMissing } from '../support/clients/kubectl.ts';
 import { kubectlCases, waysOf } from './kubectl-cases.ts';
 
 /** Every way but the one of kubectl.test.ts. */

@@ -1,5 +1,5 @@
 import { describe } from 'node:test';
-import { findKubectls, kubectlMissing } from '../support/kubectl.ts';
+import { findKubectls, kubectlMissing } from '../support/clients/kubectl.ts';
 import { kubectlCases, waysOf } from './kubectl-cases.ts';
 
 /** The newest kubectl, through the router of the oldest server. All the others: kubectl.slow.test.ts. */

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
+import { findKubectls, kubectlMissing } from '../support/clients/kubectl.ts';
+import { syncCluster } from '../support/clusters/sync-cluster.ts';
 import { eventually } from '../support/eventually.ts';
-import { findKubectls, kubectlMissing } from '../support/kubectl.ts';
-import { startRouterProcess } from '../support/router-process.ts';
-import { syncCluster } from '../support/sync-cluster.ts';
+import { startRouterProcess } from '../support/routers/router-process.ts';
 
 const path = '/.mixed-version-proxy/debug/flags/v';
 const [kubectl] = findKubectls();

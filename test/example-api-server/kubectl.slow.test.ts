@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { findKubectls, kubectlMissing, runKubectl } from '../support/kubectl.ts';
+import { findKubectls, kubectlMissing, runKubectl } from '../support/clients/kubectl.ts';
 import { createPki, startServer } from './support.ts';
 
 const kubectls = findKubectls();

@@ -4,7 +4,7 @@ import { basename, join } from 'node:path';
 import type { TestContext } from 'node:test';
 import type { PemFile, ServeConfig } from '../../src/node/configuration/serve-config.ts';
 import type { ConfigurationSource } from '../../src/node/credentials/credentials.ts';
-import { type Protocol, protocols } from '../support/api-server-double.ts';
+import { type Protocol, protocols } from '../support/api-servers/api-server-double.ts';
 import { eventually } from '../support/eventually.ts';
 import { proxyClientPair } from '../support/security/certificates.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';

@@ -8,7 +8,7 @@ import {
   eventuallyReturns,
   startSync,
   syncCluster,
-} from '../support/sync-cluster.ts';
+} from '../support/clusters/sync-cluster.ts';
 
 const aggregated = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
 const version = '/apis/flowcontrol.apiserver.k8s.io/v1beta3';

@@ -1,16 +1,12 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import type { Outgoing } from '../support/api-server-double.ts';
+import type { Outgoing } from '../support/api-servers/api-server-double.ts';
+import { ask } from '../support/clients/ask.ts';
+import { type RawHttp1, rawHttp1 } from '../support/clients/raw-http1.ts';
+import { frameFlag, frameType, type RawHttp2, rawHttp2 } from '../support/clients/raw-http2.ts';
 import { eventually } from '../support/eventually.ts';
-import { ask } from '../support/security/ask.ts';
-import { type RawHttp1, rawHttp1 } from '../support/security/raw-http1.ts';
-import { frameFlag, frameType, type RawHttp2, rawHttp2 } from '../support/security/raw-http2.ts';
-import {
-  type RouterUnderTest,
-  startRouterUnderTest,
-  targets,
-} from '../support/security/router-under-test.ts';
-import type { FlagChanges } from '../support/serve-options.ts';
+import { type RouterUnderTest, startRouterUnderTest, targets } from '../support/routers/router-under-test.ts';
+import type { FlagChanges } from '../support/routers/serve-options.ts';
 
 const watchPath = `${targets.peer}?watch=true`;
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { protocols } from '../support/api-server-double.ts';
+import { protocols } from '../support/api-servers/api-server-double.ts';
 import { inMegabytes, settledMemory } from '../support/security/memory.ts';
 import { answerFaults } from './laboratory/answer-faults.ts';
 import { inLaboratory } from './laboratory/laboratory.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { maximumKept } from '../../src/node/exchange/request-body.ts';
 import { shuttingDownStatus } from '../../src/proxy/judge-response.ts';
-import { protocols } from '../support/api-server-double.ts';
+import { protocols } from '../support/api-servers/api-server-double.ts';
 import { answerNotServed, refuseAsItEnds } from './laboratory/answer-faults.ts';
 import type { Script } from './laboratory/asked.ts';
 import { inLaboratories, type Laboratory } from './laboratory/laboratory.ts';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { protocols } from '../support/api-server-double.ts';
+import { protocols } from '../support/api-servers/api-server-double.ts';
 import { eventually } from '../support/eventually.ts';
 import { event } from './laboratory/asked.ts';
 import { inLaboratory, type Laboratory, type Member } from './laboratory/laboratory.ts';

@@ -1,14 +1,10 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import type { Answer } from '../support/api-server-double.ts';
+import type { Answer } from '../support/api-servers/api-server-double.ts';
+import { type RawHttp1, rawHttp1 } from '../support/clients/raw-http1.ts';
+import { frameType, type RawHttp2, rawHttp2 } from '../support/clients/raw-http2.ts';
 import { eventually } from '../support/eventually.ts';
-import { type RawHttp1, rawHttp1 } from '../support/security/raw-http1.ts';
-import { frameType, type RawHttp2, rawHttp2 } from '../support/security/raw-http2.ts';
-import {
-  type RouterUnderTest,
-  startRouterUnderTest,
-  targets,
-} from '../support/security/router-under-test.ts';
+import { type RouterUnderTest, startRouterUnderTest, targets } from '../support/routers/router-under-test.ts';
 
 const timeoutStatus =
   /"message":"Timeout: request did not complete within the allotted timeout","reason":"Timeout","code":504/;

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { allHeaders } from '../../src/apimachinery/raw-headers.ts';
+import { ask } from '../support/clients/ask.ts';
 import { eventually } from '../support/eventually.ts';
-import { jobs, pods, type Server, startCluster } from '../support/health-cluster.ts';
-import { ask } from '../support/security/ask.ts';
+import { jobs, pods, type Server, startCluster } from '../support/routers/health-cluster.ts';
 
 /** Flags with which the router would look of itself after nine seconds at the earliest, and count to three. */
 const slow = { 'health-check-interval': ['10s'] };

@@ -4,9 +4,9 @@ import { createAssertionSigner } from '../../src/identity/assertion/sign-asserti
 import { PeerAssertionAuthenticator } from '../../src/identity/assertion/verify-assertion.ts';
 import { TransportError } from '../../src/request/destination.ts';
 import { janesRequest, pinned, speaker } from '../support/assertions.ts';
-import { recordingTransport } from '../support/recording-transport.ts';
-import { snapshotOf } from '../support/snapshot-builder.ts';
-import { testApp } from '../support/test-app.ts';
+import { recordingTransport } from '../support/routers/recording-transport.ts';
+import { testApp } from '../support/routers/test-app.ts';
+import { snapshotOf } from '../support/snapshots/snapshot-builder.ts';
 
 const second = 1_000;
 const hour = 3_600 * second;

@@ -5,10 +5,10 @@ import { copyFile, open, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import type { TLSSocket } from 'node:tls';
+import { openSocket, readUntil } from '../support/clients/tls-client.ts';
+import { syncCluster } from '../support/clusters/sync-cluster.ts';
 import { eventually } from '../support/eventually.ts';
-import { type RouterProcess, startRouterProcess } from '../support/router-process.ts';
-import { syncCluster } from '../support/sync-cluster.ts';
-import { openSocket, readUntil } from '../support/tls-client.ts';
+import { type RouterProcess, startRouterProcess } from '../support/routers/router-process.ts';
 
 interface Watching {
   readonly router: RouterProcess;

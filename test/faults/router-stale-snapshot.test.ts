@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { firstHeader } from '../../src/apimachinery/raw-headers.ts';
-import { protocols } from '../support/api-server-double.ts';
-import { ask } from '../support/security/ask.ts';
-import { clusterSnapshot, startRouterUnderTest, targets } from '../support/security/router-under-test.ts';
+import { protocols } from '../support/api-servers/api-server-double.ts';
+import { ask } from '../support/clients/ask.ts';
+import { clusterSnapshot, startRouterUnderTest, targets } from '../support/routers/router-under-test.ts';
 
 const twoHoursAgo = (): string => new Date(Date.now() - 2 * 3_600_000).toISOString();
 

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { describe, test } from 'node:test';
 import { allHeaders } from '../../src/apimachinery/raw-headers.ts';
+import { ask } from '../support/clients/ask.ts';
 import { eventually } from '../support/eventually.ts';
-import { jobs, pods, quick, readyz, startCluster, watch } from '../support/health-cluster.ts';
-import { ask } from '../support/security/ask.ts';
-import { startOne } from '../support/security/router-under-test.ts';
+import { jobs, pods, quick, readyz, startCluster, watch } from '../support/routers/health-cluster.ts';
+import { startOne } from '../support/routers/router-under-test.ts';
 
 describe('the health of real servers', () => {
   for (const protocol of ['h2', 'http/1.1'] as const) {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { ask } from '../support/clients/ask.ts';
 import { eventually } from '../support/eventually.ts';
-import { type Cluster, startCluster, watch } from '../support/health-cluster.ts';
-import { ask } from '../support/security/ask.ts';
+import { type Cluster, startCluster, watch } from '../support/routers/health-cluster.ts';
 
 const pods = '/api/v1/namespaces/default/pods';
 const [before, after] = ['v1.30.0', 'v1.31.0'];

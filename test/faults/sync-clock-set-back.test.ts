@@ -8,9 +8,9 @@ import { parseSnapshotKeys } from '../../src/snapshot/signing/keys.ts';
 import { generateSigningKey, signingKeyOf } from '../../src/snapshot/signing/seal.ts';
 import type { Delivery, DeliveryResult } from '../../src/sync/deliver.ts';
 import { SyncLoop } from '../../src/sync/sync-loop.ts';
-import { clusterOf } from '../support/cluster-states.ts';
+import { classicResponses, fakeServer } from '../support/api-servers/fake-server-documents.ts';
+import { clusterOf } from '../support/clusters/cluster-states.ts';
 import { eventually } from '../support/eventually.ts';
-import { classicResponses, fakeServer } from '../support/fake-server-documents.ts';
 import { manualClock } from '../support/manual-clock.ts';
 
 const noon = Date.UTC(2026, 0, 31, 12);

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { askRouter, eventuallyReturns, syncCluster } from '../support/sync-cluster.ts';
-import { startSyncProcess } from '../support/sync-process.ts';
+import { askRouter, eventuallyReturns, syncCluster } from '../support/clusters/sync-cluster.ts';
+import { startSyncProcess } from '../support/commands/sync-process.ts';
 
 // A limit on the size of files (RLIMIT_FSIZE) stands for the full disk: the write fails in its middle with EFBIG, as
 // it would with ENOSPC, in a process of its own.

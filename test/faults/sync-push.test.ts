@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { connect as connectTcp, createServer } from 'node:net';
 import { type TestContext, test } from 'node:test';
+import { askRouter, eventuallyReturns, startSync, syncCluster } from '../support/clusters/sync-cluster.ts';
 import { listenOnLoopback } from '../support/listen-on-loopback.ts';
-import { askRouter, eventuallyReturns, startSync, syncCluster } from '../support/sync-cluster.ts';
 
 /**
  * A TCP connection between sync job and router that is cut, once, after so many bytes on their way to the router.

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { test } from 'node:test';
-import { classicResponses } from '../support/fake-server-documents.ts';
-import { httpsServer } from '../support/https-server.ts';
-import { askRouter, eventuallyReturns, startSync, syncCluster } from '../support/sync-cluster.ts';
+import { classicResponses } from '../support/api-servers/fake-server-documents.ts';
+import { httpsServer } from '../support/api-servers/https-server.ts';
+import { askRouter, eventuallyReturns, startSync, syncCluster } from '../support/clusters/sync-cluster.ts';
 
 // Real HTTPS on both sides: a server that can be made to fail in the middle of its life, and a router that must go
 // on sending to it what it alone serves.

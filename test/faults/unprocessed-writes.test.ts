@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { constants } from 'node:http2';
 import { maximumKept } from '../../src/node/exchange/request-body.ts';
-import { protocols } from '../support/api-server-double.ts';
+import { protocols } from '../support/api-servers/api-server-double.ts';
 import type { Script } from './laboratory/asked.ts';
 import { answerWell } from './laboratory/asked.ts';
 import { goAway } from './laboratory/http2-frames.ts';

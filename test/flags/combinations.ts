@@ -1,4 +1,4 @@
-import type { FlagChanges } from '../support/serve-options.ts';
+import type { FlagChanges } from '../support/routers/serve-options.ts';
 
 /** Flags beside those of a form, or another call; `undefined` leaves one out. */
 export type Changes = Readonly<Record<string, readonly string[] | undefined>>;

@@ -4,8 +4,8 @@ import { resolve } from 'node:path';
 import { before, describe, it, type TestContext } from 'node:test';
 import { readServeInput } from '../../src/cli/serve/serve-input.ts';
 import { generateSigningKey } from '../../src/snapshot/signing/seal.ts';
-import { commandContext, runCommand } from '../support/command-context.ts';
-import { completeServeOptions, serveFiles } from '../support/serve-options.ts';
+import { commandContext, runCommand } from '../support/commands/command-context.ts';
+import { completeServeOptions, serveFiles } from '../support/routers/serve-options.ts';
 import { type Changes, serveCombinations, syncCombinations } from './combinations.ts';
 
 /*

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { describe, it } from 'node:test';
-import { mixedCluster, startObservedRouter } from '../support/observed-router.ts';
+import { openHttp2 } from '../support/clients/tls-client.ts';
 import { sampleValue } from '../support/prometheus-text.ts';
-import { snapshotOf } from '../support/snapshot-builder.ts';
-import { openHttp2 } from '../support/tls-client.ts';
+import { mixedCluster, startObservedRouter } from '../support/routers/observed-router.ts';
+import { snapshotOf } from '../support/snapshots/snapshot-builder.ts';
 
 const bytes = 'mixed_version_proxy_response_bytes_total';
 const hits = 'aggregator_discovery_peer_aggregated_cache_hits_total';

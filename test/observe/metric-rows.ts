@@ -10,7 +10,7 @@ import type { ServerReport } from '../../src/servers/server-book.ts';
 import type { RefusedAddress } from '../../src/snapshot/receiving/refused-addresses.ts';
 import { buildRoutingTable } from '../../src/snapshot/routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../../src/snapshot/routing-table/routing-table.ts';
-import { snapshotOf } from '../support/snapshot-builder.ts';
+import { snapshotOf } from '../support/snapshots/snapshot-builder.ts';
 
 /** When what happens in the rows happens. */
 export const now = Date.parse('2026-01-01T12:00:00Z');

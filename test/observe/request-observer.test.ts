@@ -3,10 +3,10 @@ import { describe, it, test } from 'node:test';
 import { allHeaders } from '../../src/apimachinery/raw-headers.ts';
 import { TransportError } from '../../src/request/destination.ts';
 import type { RequestObserver } from '../../src/request/inbound.ts';
-import { localId, mixedCluster } from '../support/decision-rows.ts';
-import { recordingTransport } from '../support/recording-transport.ts';
-import { snapshotOf } from '../support/snapshot-builder.ts';
-import { type TestAppOptions, testApp, userConnection } from '../support/test-app.ts';
+import { localId, mixedCluster } from '../support/clusters/decision-rows.ts';
+import { recordingTransport } from '../support/routers/recording-transport.ts';
+import { type TestAppOptions, testApp, userConnection } from '../support/routers/test-app.ts';
+import { snapshotOf } from '../support/snapshots/snapshot-builder.ts';
 
 /** Writes down every moment of every request, with what is known of it then. */
 function recorder(): { readonly observer: RequestObserver; readonly calls: string[] } {

@@ -4,13 +4,16 @@ import { createServer as createTcpServer, type Socket } from 'node:net';
 import { describe, it, type TestContext } from 'node:test';
 import { metricCatalogue, syncCatalogue } from '../../src/node/metrics/catalogue.ts';
 import { processMetricNames } from '../../src/node/metrics/process-metrics.ts';
+import { openHttp2, openSocket, readUntil } from '../support/clients/tls-client.ts';
 import { listenOnLoopback } from '../support/listen-on-loopback.ts';
-
-import { mixedCluster, type ObservedRouter, startObservedRouter } from '../support/observed-router.ts';
 import { labelOf, type ParsedFamily, parseScrape, sampleValue } from '../support/prometheus-text.ts';
+import {
+  mixedCluster,
+  type ObservedRouter,
+  startObservedRouter,
+} from '../support/routers/observed-router.ts';
 import { collectGarbage } from '../support/security/memory.ts';
-import { snapshotOf } from '../support/snapshot-builder.ts';
-import { openHttp2, openSocket, readUntil } from '../support/tls-client.ts';
+import { snapshotOf } from '../support/snapshots/snapshot-builder.ts';
 
 /** Does whatever makes a series of each metric. */
 async function playSession(context: TestContext, router: ObservedRouter): Promise<void> {

@@ -19,7 +19,7 @@ import { after, before, describe, test } from 'node:test';
 import { createDemoCertificates } from '../../demo/certificates.ts';
 import { type MadePackage, makePackage, root } from '../../scripts/package/make-package.ts';
 import { askOverHttps } from '../../src/node/destinations/https-client.ts';
-import { startChild } from '../support/child-process.ts';
+import { startChild } from '../support/commands/child-process.ts';
 import { freePort } from '../support/free-port.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { unpack } from './unpack.ts';

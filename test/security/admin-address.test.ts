@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { get } from 'node:http';
 import { connect } from 'node:net';
 import { test } from 'node:test';
-import { startRouterWithFiles } from '../support/started-router.ts';
+import { startRouterWithFiles } from '../support/routers/started-router.ts';
 
 interface Answer {
   readonly status: number | undefined;

@@ -9,11 +9,11 @@ import {
   clientCertificateTlsOptions,
   readClientAuthorities,
 } from '../../src/node/callers/client-certificate.ts';
+import { get } from '../support/api-servers/responses-by-hand.ts';
 import { type CertificatePair, createAuthority } from '../support/certificates.ts';
+import { readUntil } from '../support/clients/tls-client.ts';
 import { eventually } from '../support/eventually.ts';
-import { servingTls, startServer } from '../support/node-server.ts';
-import { get } from '../support/responses-by-hand.ts';
-import { readUntil } from '../support/tls-client.ts';
+import { servingTls, startServer } from '../support/routers/node-server.ts';
 
 const cluster = await createAuthority('kubernetes');
 const stranger = await createAuthority('kubernetes');

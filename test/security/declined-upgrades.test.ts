@@ -1,13 +1,9 @@
 import assert from 'node:assert/strict';
 import type { Duplex } from 'node:stream';
 import { type TestContext, test } from 'node:test';
+import { rawHttp1 } from '../support/clients/raw-http1.ts';
 import { eventually } from '../support/eventually.ts';
-import { rawHttp1 } from '../support/security/raw-http1.ts';
-import {
-  type RouterUnderTest,
-  startRouterUnderTest,
-  targets,
-} from '../support/security/router-under-test.ts';
+import { type RouterUnderTest, startRouterUnderTest, targets } from '../support/routers/router-under-test.ts';
 
 function upgradeOf(path: string): string {
   return `GET ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n`;

@@ -8,8 +8,7 @@ import {
   type AddressPolicyOptions,
   createAddressPolicy,
 } from '../../src/snapshot/addresses/address-policy.ts';
-import { clusterAuthority } from '../support/security/certificates.ts';
-import { sendAndReadToEnd } from '../support/security/raw-http1.ts';
+import { sendAndReadToEnd } from '../support/clients/raw-http1.ts';
 import {
   clusterSnapshot,
   pushSnapshot,
@@ -17,7 +16,8 @@ import {
   startOne,
   startRouterUnderTest,
   targets,
-} from '../support/security/router-under-test.ts';
+} from '../support/routers/router-under-test.ts';
+import { clusterAuthority } from '../support/security/certificates.ts';
 
 /** A resolver that gives each name the addresses it is told to. */
 function resolverOf(...answers: readonly LookupAddress[][]): ResolveName {

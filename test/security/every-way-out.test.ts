@@ -1,10 +1,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { allHeaders, type RawHeaders } from '../../src/apimachinery/raw-headers.ts';
-import { type ApiServerDouble, protocols } from '../support/api-server-double.ts';
+import { type ApiServerDouble, protocols } from '../support/api-servers/api-server-double.ts';
+import { ask } from '../support/clients/ask.ts';
+import { rawHttp1 } from '../support/clients/raw-http1.ts';
 import { eventually } from '../support/eventually.ts';
 import { freePort } from '../support/free-port.ts';
-import { ask } from '../support/security/ask.ts';
+import {
+  clusterSnapshot,
+  type RouterUnderTest,
+  startRouterUnderTest,
+  targets,
+} from '../support/routers/router-under-test.ts';
 import { credentialIdOf } from '../support/security/certificates.ts';
 import {
   assertExactIdentity,
@@ -16,13 +23,6 @@ import {
   nominations,
   reroutedMarks,
 } from '../support/security/forged-headers.ts';
-import { rawHttp1 } from '../support/security/raw-http1.ts';
-import {
-  clusterSnapshot,
-  type RouterUnderTest,
-  startRouterUnderTest,
-  targets,
-} from '../support/security/router-under-test.ts';
 import { bearerToken } from '../support/security/secrets.ts';
 
 const alice = [

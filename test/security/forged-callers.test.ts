@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { type ClientHttp2Session, connect } from 'node:http2';
 import { test } from 'node:test';
 import { allHeaders, firstHeader } from '../../src/apimachinery/raw-headers.ts';
-import { protocols } from '../support/api-server-double.ts';
-import { ask, type WireAnswer } from '../support/security/ask.ts';
+import { protocols } from '../support/api-servers/api-server-double.ts';
+import { ask, type WireAnswer } from '../support/clients/ask.ts';
+import { startRouterUnderTest, targets } from '../support/routers/router-under-test.ts';
 import { type Client, clientTls, credentialIdOf } from '../support/security/certificates.ts';
 import {
   assertExactIdentity,
@@ -11,7 +12,6 @@ import {
   forgedHttp2Headers,
   reroutedMarks,
 } from '../support/security/forged-headers.ts';
-import { startRouterUnderTest, targets } from '../support/security/router-under-test.ts';
 import { basicPassword, bearerToken } from '../support/security/secrets.ts';
 
 const asserted = ['x-remote-user', 'root', 'x-remote-group', 'system:masters', 'x-remote-uid', 'root-uid'];

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { findProgram } from '../support/find-program.ts';
-import { startServer } from '../support/node-server.ts';
+import { findProgram } from '../support/commands/find-program.ts';
+import { startServer } from '../support/routers/node-server.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 
 const run = promisify(execFile);

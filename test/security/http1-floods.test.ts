@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fieldBlock } from '../../packages/http2/test/hpack.ts';
 import { createRouterServer } from '../../src/node/serving/server.ts';
+import { ask } from '../support/clients/ask.ts';
+import { rawHttp1, sendAndReadToEnd } from '../support/clients/raw-http1.ts';
+import { frame, frameFlag, frameType, rawHttp2 } from '../support/clients/raw-http2.ts';
 import { eventually } from '../support/eventually.ts';
-import { ask } from '../support/security/ask.ts';
+import { startRouterUnderTest, targets } from '../support/routers/router-under-test.ts';
 import { servingPair } from '../support/security/certificates.ts';
 import { heldMemory, inMegabytes } from '../support/security/memory.ts';
-import { rawHttp1, sendAndReadToEnd } from '../support/security/raw-http1.ts';
-import { frame, frameFlag, frameType, rawHttp2 } from '../support/security/raw-http2.ts';
-import { startRouterUnderTest, targets } from '../support/security/router-under-test.ts';
 
 const head = `GET ${targets.peer} HTTP/1.1\r\nHost: localhost\r\n`;
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { allHeaders } from '../../src/apimachinery/raw-headers.ts';
-import { protocols } from '../support/api-server-double.ts';
-import { ask } from '../support/security/ask.ts';
-import { frame, frameFlag, frameType, rawHttp2 } from '../support/security/raw-http2.ts';
-import { startRouterUnderTest, targets } from '../support/security/router-under-test.ts';
+import { protocols } from '../support/api-servers/api-server-double.ts';
+import { ask } from '../support/clients/ask.ts';
+import { frame, frameFlag, frameType, rawHttp2 } from '../support/clients/raw-http2.ts';
+import { startRouterUnderTest, targets } from '../support/routers/router-under-test.ts';
 import { smuggled } from '../support/security/smuggling-vectors.ts';
 
 /** The field lines of one malformed HTTP/2 request. */

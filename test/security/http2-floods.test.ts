@@ -1,16 +1,12 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { fieldBlock, indexed, indexedLiteral } from '../../packages/http2/test/hpack.ts';
-import { protocols } from '../support/api-server-double.ts';
+import { protocols } from '../support/api-servers/api-server-double.ts';
+import { ask } from '../support/clients/ask.ts';
+import { frame, frameFlag, frameType, type RawHttp2, rawHttp2 } from '../support/clients/raw-http2.ts';
 import { eventually } from '../support/eventually.ts';
-import { ask } from '../support/security/ask.ts';
+import { type RouterUnderTest, startRouterUnderTest, targets } from '../support/routers/router-under-test.ts';
 import { heldMemory, inMegabytes } from '../support/security/memory.ts';
-import { frame, frameFlag, frameType, type RawHttp2, rawHttp2 } from '../support/security/raw-http2.ts';
-import {
-  type RouterUnderTest,
-  startRouterUnderTest,
-  targets,
-} from '../support/security/router-under-test.ts';
 
 /** Bytes that the router, its servers and the attacker, all in this process, may hold on to after a flood. */
 const memoryBound = 32 * 1024 * 1024;

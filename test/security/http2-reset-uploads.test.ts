@@ -1,16 +1,12 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { protocols } from '../support/api-server-double.ts';
+import { protocols } from '../support/api-servers/api-server-double.ts';
+import { type PeerIncoming, type PeerOutgoing, startPeer } from '../support/api-servers/node-exchange.ts';
+import { ask } from '../support/clients/ask.ts';
+import { frame, frameFlag, frameType, type RawHttp2, rawHttp2 } from '../support/clients/raw-http2.ts';
 import { eventually } from '../support/eventually.ts';
-import { type PeerIncoming, type PeerOutgoing, startPeer } from '../support/node-exchange.ts';
-import { ask } from '../support/security/ask.ts';
+import { type RouterUnderTest, startRouterUnderTest, targets } from '../support/routers/router-under-test.ts';
 import { apiServerPair } from '../support/security/certificates.ts';
-import { frame, frameFlag, frameType, type RawHttp2, rawHttp2 } from '../support/security/raw-http2.ts';
-import {
-  type RouterUnderTest,
-  startRouterUnderTest,
-  targets,
-} from '../support/security/router-under-test.ts';
 
 /** RFC 9113 section 7. */
 const noError = 0x0;

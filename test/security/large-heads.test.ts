@@ -3,16 +3,16 @@ import type { ServerOptions } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse, SecureServerOptions } from 'node:http2';
 import { createSecureServer } from 'node:http2';
 import { type TestContext, test } from 'node:test';
+import { ask, type WireAnswer } from '../support/clients/ask.ts';
+import { type RawHttp1, rawHttp1 } from '../support/clients/raw-http1.ts';
 import { listenOnLoopback } from '../support/listen-on-loopback.ts';
-import { ask, type WireAnswer } from '../support/security/ask.ts';
-import { apiServerPair } from '../support/security/certificates.ts';
-import { type RawHttp1, rawHttp1 } from '../support/security/raw-http1.ts';
 import {
   clusterSnapshot,
   type RouterUnderTest,
   startRouterUnderTest,
   targets,
-} from '../support/security/router-under-test.ts';
+} from '../support/routers/router-under-test.ts';
+import { apiServerPair } from '../support/security/certificates.ts';
 
 /** More than a Node server takes on an HTTP/2 connection (some 140 KB), and less than the router does. */
 const tooMuch = 160_000;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { sendAndReadToEnd } from '../support/security/raw-http1.ts';
-import { startRouterUnderTest, targets } from '../support/security/router-under-test.ts';
+import { sendAndReadToEnd } from '../support/clients/raw-http1.ts';
+import { startRouterUnderTest, targets } from '../support/routers/router-under-test.ts';
 
 // Parts of a request that the router parses before anything else is known of its sender are parsed once, and bounded.
 

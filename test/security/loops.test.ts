@@ -2,18 +2,18 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { allHeaders } from '../../src/apimachinery/raw-headers.ts';
 import type { Snapshot } from '../../src/snapshot/format/schema.ts';
-import { protocols } from '../support/api-server-double.ts';
-import { ask } from '../support/security/ask.ts';
-import { rawHttp1, sendAndReadToEnd } from '../support/security/raw-http1.ts';
+import { protocols } from '../support/api-servers/api-server-double.ts';
+import { ask } from '../support/clients/ask.ts';
+import { rawHttp1, sendAndReadToEnd } from '../support/clients/raw-http1.ts';
 import {
   pushSnapshot,
   startBackend,
   startOne,
   startRouterUnderTest,
   targets,
-} from '../support/security/router-under-test.ts';
+} from '../support/routers/router-under-test.ts';
 import { bearerToken } from '../support/security/secrets.ts';
-import { snapshotOf } from '../support/snapshot-builder.ts';
+import { snapshotOf } from '../support/snapshots/snapshot-builder.ts';
 
 const headers = ['authorization', `Bearer ${bearerToken}`];
 

@@ -5,20 +5,16 @@ import { describe, type TestContext, test } from 'node:test';
 import type { TLSSocket } from 'node:tls';
 import { firstHeader } from '../../src/apimachinery/raw-headers.ts';
 import { createRouterServer } from '../../src/node/serving/server.ts';
+import { get, serverOf } from '../support/api-servers/responses-by-hand.ts';
+import { ask } from '../support/clients/ask.ts';
+import { rawClient, readToEnd } from '../support/clients/node-clients.ts';
+import { type RawHttp1, rawHttp1, sendAndReadToEnd } from '../support/clients/raw-http1.ts';
+import { frameType, rawHttp2 } from '../support/clients/raw-http2.ts';
+import { readUntil } from '../support/clients/tls-client.ts';
 import { eventually } from '../support/eventually.ts';
-import { rawClient, readToEnd } from '../support/node-clients.ts';
-import { get, serverOf } from '../support/responses-by-hand.ts';
-import { ask } from '../support/security/ask.ts';
+import { type RouterUnderTest, startRouterUnderTest, targets } from '../support/routers/router-under-test.ts';
 import { servingPair } from '../support/security/certificates.ts';
 import { keptLog } from '../support/security/kept-log.ts';
-import { type RawHttp1, rawHttp1, sendAndReadToEnd } from '../support/security/raw-http1.ts';
-import { frameType, rawHttp2 } from '../support/security/raw-http2.ts';
-import {
-  type RouterUnderTest,
-  startRouterUnderTest,
-  targets,
-} from '../support/security/router-under-test.ts';
-import { readUntil } from '../support/tls-client.ts';
 
 const request = (method: string, target: string, lines = ''): string =>
   `${method} ${target} HTTP/1.1\r\nHost: localhost\r\n${lines}\r\n`;

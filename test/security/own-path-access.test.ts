@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { protocols } from '../support/api-server-double.ts';
-import { ask } from '../support/security/ask.ts';
-import { rawHttp1, sendAndReadToEnd } from '../support/security/raw-http1.ts';
-import { startRouterUnderTest } from '../support/security/router-under-test.ts';
+import { protocols } from '../support/api-servers/api-server-double.ts';
+import { ask } from '../support/clients/ask.ts';
+import { rawHttp1, sendAndReadToEnd } from '../support/clients/raw-http1.ts';
+import { startRouterUnderTest } from '../support/routers/router-under-test.ts';
 
 // Tests of who is let in and how other spellings are refused: src/own-paths/authorization.test.ts,
 // src/request/own-path-target.test.ts and, on every runtime, test/conformance/cases/own-paths.ts.

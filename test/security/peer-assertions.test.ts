@@ -5,11 +5,11 @@ import { parseAssertionKeys } from '../../src/identity/assertion/assertion-keys.
 import { createAssertionSigner } from '../../src/identity/assertion/sign-assertion.ts';
 import { peerAssertionHeader } from '../../src/request/headers.ts';
 import { generateSigningKey, signingKeyOf } from '../../src/snapshot/signing/seal.ts';
-import { protocols } from '../support/api-server-double.ts';
-import { ask } from '../support/security/ask.ts';
+import { protocols } from '../support/api-servers/api-server-double.ts';
+import { ask } from '../support/clients/ask.ts';
+import { rawHttp1 } from '../support/clients/raw-http1.ts';
+import { type Configure, startRouterUnderTest, targets } from '../support/routers/router-under-test.ts';
 import { assertExactIdentity } from '../support/security/forged-headers.ts';
-import { rawHttp1 } from '../support/security/raw-http1.ts';
-import { type Configure, startRouterUnderTest, targets } from '../support/security/router-under-test.ts';
 import { keepSecret } from '../support/security/secrets.ts';
 
 const trusted = await generateSigningKey('EdDSA');

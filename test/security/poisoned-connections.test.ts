@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { createServer } from 'node:tls';
+import { ask } from '../support/clients/ask.ts';
+import { rawHttp1, sendAndReadToEnd } from '../support/clients/raw-http1.ts';
 import { listenOnLoopback } from '../support/listen-on-loopback.ts';
-import { ask } from '../support/security/ask.ts';
+import { clusterSnapshot, startRouterUnderTest, targets } from '../support/routers/router-under-test.ts';
 import { apiServerPair } from '../support/security/certificates.ts';
-import { rawHttp1, sendAndReadToEnd } from '../support/security/raw-http1.ts';
-import { clusterSnapshot, startRouterUnderTest, targets } from '../support/security/router-under-test.ts';
 import { chunkedSmuggled, smuggled } from '../support/security/smuggling-vectors.ts';
 
 interface LenientBackend {

@@ -2,16 +2,16 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { memoryForOthers } from '../../src/node/exchange/serving-limits.ts';
 import { generateSigningKey, sealSnapshot, signingKeyOf } from '../../src/snapshot/signing/seal.ts';
+import { ask } from '../support/clients/ask.ts';
+import { rawHttp1 } from '../support/clients/raw-http1.ts';
+import { frame, frameType, rawHttp2 } from '../support/clients/raw-http2.ts';
 import { eventually } from '../support/eventually.ts';
-import { ask } from '../support/security/ask.ts';
-import { rawHttp1 } from '../support/security/raw-http1.ts';
-import { frame, frameType, rawHttp2 } from '../support/security/raw-http2.ts';
 import {
   clusterSnapshot,
   type RouterUnderTest,
   snapshotKey,
   startRouterUnderTest,
-} from '../support/security/router-under-test.ts';
+} from '../support/routers/router-under-test.ts';
 
 const path = '/.mixed-version-proxy/v1/snapshot';
 const mebibyte = 1024 * 1024;

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { allHeaders } from '../../src/apimachinery/raw-headers.ts';
-import { type ApiServerDouble, protocols } from '../support/api-server-double.ts';
-import { ask } from '../support/security/ask.ts';
-import { startRouterUnderTest, targets } from '../support/security/router-under-test.ts';
+import { type ApiServerDouble, protocols } from '../support/api-servers/api-server-double.ts';
+import { ask } from '../support/clients/ask.ts';
+import { startRouterUnderTest, targets } from '../support/routers/router-under-test.ts';
 
 /** Status that a client gets in place of a redirect that it must not see. */
 const refusal = 503;

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { firstHeader } from '../../src/apimachinery/raw-headers.ts';
-import { ask } from '../support/security/ask.ts';
-import { rawHttp1, sendAndReadToEnd } from '../support/security/raw-http1.ts';
-import { startRouterUnderTest, targets } from '../support/security/router-under-test.ts';
+import { ask } from '../support/clients/ask.ts';
+import { rawHttp1, sendAndReadToEnd } from '../support/clients/raw-http1.ts';
+import { startRouterUnderTest, targets } from '../support/routers/router-under-test.ts';
 import {
   chunkedSmuggled,
   chunkVectors,

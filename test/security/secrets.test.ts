@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { allHeaders } from '../../src/apimachinery/raw-headers.ts';
-import { protocols } from '../support/api-server-double.ts';
-import { ask } from '../support/security/ask.ts';
-import { rawHttp1, sendAndReadToEnd } from '../support/security/raw-http1.ts';
+import { protocols } from '../support/api-servers/api-server-double.ts';
+import { ask } from '../support/clients/ask.ts';
+import { rawHttp1, sendAndReadToEnd } from '../support/clients/raw-http1.ts';
 import {
   clusterSnapshot,
   pushText,
   startRouterUnderTest,
   targets,
-} from '../support/security/router-under-test.ts';
+} from '../support/routers/router-under-test.ts';
 import {
   assertNoSecretIn,
   basicPassword,

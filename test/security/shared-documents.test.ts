@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { firstHeader } from '../../src/apimachinery/raw-headers.ts';
-import { protocols } from '../support/api-server-double.ts';
-import { aggregatedV2, aggregatedV2beta1 } from '../support/ask-discovery.ts';
-import { recordedSnapshot } from '../support/recorded-cluster.ts';
-import { ask } from '../support/security/ask.ts';
-import { type Backends, startRouterUnderTest, targets } from '../support/security/router-under-test.ts';
+import { protocols } from '../support/api-servers/api-server-double.ts';
+import { recordedSnapshot } from '../support/api-servers/recorded-cluster.ts';
+import { ask } from '../support/clients/ask.ts';
+import { aggregatedV2, aggregatedV2beta1 } from '../support/clients/ask-discovery.ts';
+import { type Backends, startRouterUnderTest, targets } from '../support/routers/router-under-test.ts';
 
 /** Recorded from two servers of 1.26, of which `a`, the local one, is without `batch/v1`. */
 const mixedCluster = {

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { allHeaders } from '../../src/apimachinery/raw-headers.ts';
-import { protocols } from '../support/api-server-double.ts';
-import { ask } from '../support/security/ask.ts';
-import { rawHttp1 } from '../support/security/raw-http1.ts';
-import { startRouterUnderTest, targets } from '../support/security/router-under-test.ts';
+import { protocols } from '../support/api-servers/api-server-double.ts';
+import { ask } from '../support/clients/ask.ts';
+import { rawHttp1 } from '../support/clients/raw-http1.ts';
+import { startRouterUnderTest, targets } from '../support/routers/router-under-test.ts';
 
 /** As long as directory names are: about 100 KB of header in all. */
 const groups = Array.from(

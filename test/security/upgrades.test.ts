@@ -2,14 +2,10 @@ import assert from 'node:assert/strict';
 import type { Duplex } from 'node:stream';
 import { test } from 'node:test';
 import { allHeaders } from '../../src/apimachinery/raw-headers.ts';
+import { rawHttp1, sendAndReadToEnd } from '../support/clients/raw-http1.ts';
+import { frame, frameFlag, frameType, rawHttp2 } from '../support/clients/raw-http2.ts';
 import { eventually } from '../support/eventually.ts';
-import { rawHttp1, sendAndReadToEnd } from '../support/security/raw-http1.ts';
-import { frame, frameFlag, frameType, rawHttp2 } from '../support/security/raw-http2.ts';
-import {
-  type RouterUnderTest,
-  startRouterUnderTest,
-  targets,
-} from '../support/security/router-under-test.ts';
+import { type RouterUnderTest, startRouterUnderTest, targets } from '../support/routers/router-under-test.ts';
 import { smuggled } from '../support/security/smuggling-vectors.ts';
 
 const ways = { local: `${targets.local}/a/exec`, peer: `${targets.peer}/a/attach` } as const;

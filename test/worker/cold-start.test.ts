@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startWorkerCluster, verified, type WorkerCluster } from '../support/edge/worker-cluster.ts';
-import { startWorkers, workerOf } from '../support/worker-runtime.ts';
+import { startWorkers, workerOf } from '../support/edge/worker-runtime.ts';
 
 const pods = '/api/v1/namespaces/default/pods';
 const jobs = '/apis/batch/v1/namespaces/default/jobs';

@@ -7,11 +7,11 @@ import { after, before, test } from 'node:test';
 import { allHeaders } from '../../src/apimachinery/raw-headers.ts';
 import { PeerAssertionAuthenticator } from '../../src/identity/assertion/verify-assertion.ts';
 import { peerAssertionHeader } from '../../src/request/headers.ts';
-import type { ApiServerDouble, ReceivedRequest } from '../support/api-server-double.ts';
+import type { ApiServerDouble, ReceivedRequest } from '../support/api-servers/api-server-double.ts';
 import { pinned, speaker } from '../support/assertions.ts';
 import { startWorkerCluster, verified, type WorkerCluster } from '../support/edge/worker-cluster.ts';
+import { workerOf } from '../support/edge/worker-runtime.ts';
 import { tokenSigner } from '../support/token-signer.ts';
-import { workerOf } from '../support/worker-runtime.ts';
 
 const pods = '/api/v1/namespaces/default/pods';
 const jobs = '/apis/batch/v1/namespaces/default/jobs?limit=5';

@@ -5,8 +5,8 @@ import type { DurableObjectNamespace } from '../../src/edge/platform/bindings.ts
 import { sealedSnapshotLimit } from '../../src/snapshot/format/limits.ts';
 import { sealSnapshot } from '../../src/snapshot/signing/seal.ts';
 import { administrator, startWorkerCluster, type WorkerCluster } from '../support/edge/worker-cluster.ts';
+import { workerOf } from '../support/edge/worker-runtime.ts';
 import { eventually } from '../support/eventually.ts';
-import { workerOf } from '../support/worker-runtime.ts';
 
 describe('isolates of one Worker', () => {
   let edge: WorkerCluster;

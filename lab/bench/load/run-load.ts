@@ -1,4 +1,4 @@
-import { type Child, type Command, startChild } from '../../../test/support/child-process.ts';
+import { type Child, type Command, startChild } from '../../../test/support/commands/child-process.ts';
 import { type ProcessUsage, usageOf } from '../../harness/process-usage.ts';
 import { installedProgram } from '../../harness/programs.ts';
 import type { Workbench } from '../workbench.ts';

@@ -1,4 +1,4 @@
-import { type Child, type Command, startChild } from '../../../test/support/child-process.ts';
+import { type Child, type Command, startChild } from '../../../test/support/commands/child-process.ts';
 import type { Cleanup } from '../../harness/cleanup.ts';
 import type { Workbench } from '../workbench.ts';
 import type { ProxySetup } from './contender.ts';

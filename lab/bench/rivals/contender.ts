@@ -1,4 +1,4 @@
-import type { Command } from '../../../test/support/child-process.ts';
+import type { Command } from '../../../test/support/commands/child-process.ts';
 import type { Workbench } from '../workbench.ts';
 
 /** Names of contenders, as they stand in results and behind `--only`. */

@@ -1,4 +1,4 @@
-import { findProgram } from '../../../test/support/find-program.ts';
+import { findProgram } from '../../../test/support/commands/find-program.ts';
 import { versionOf } from '../../harness/programs.ts';
 import { type Contender, serverName } from './contender.ts';
 

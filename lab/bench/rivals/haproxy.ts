@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { findProgram } from '../../../test/support/find-program.ts';
+import { findProgram } from '../../../test/support/commands/find-program.ts';
 import { versionOf } from '../../harness/programs.ts';
 import { type Contender, type ProxySetup, serverName } from './contender.ts';
 

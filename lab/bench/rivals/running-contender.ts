@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Child, startChild } from '../../../test/support/child-process.ts';
+import { type Child, startChild } from '../../../test/support/commands/child-process.ts';
 import { freePort } from '../../../test/support/free-port.ts';
 import type { Cleanup } from '../../harness/cleanup.ts';
 import { getText } from '../../harness/get-text.ts';

@@ -1,5 +1,5 @@
 import { parse } from 'valibot';
-import { type Child, startChild } from '../../../test/support/child-process.ts';
+import { type Child, startChild } from '../../../test/support/commands/child-process.ts';
 import type { Workbench } from '../workbench.ts';
 import { type Arrivals, arrivalsSchema } from './watch-results.ts';
 

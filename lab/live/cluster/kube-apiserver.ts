@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type CertificatePaths, frontProxyName } from '../../../demo/certificates.ts';
-import { type TlsCredentials, tlsRequest } from '../../../test/support/tls-request.ts';
+import { type TlsCredentials, tlsRequest } from '../../../test/support/clients/tls-request.ts';
 import { waitUntil } from '../../../test/support/wait-until.ts';
 import type { ApiServerBinary } from './assets.ts';
 import type { LiveCertificates } from './certificates.ts';

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { writeKubeconfig } from '../../../demo/kubeconfig.ts';
-import { credentialsOf, type TlsCredentials } from '../../../test/support/tls-request.ts';
+import { credentialsOf, type TlsCredentials } from '../../../test/support/clients/tls-request.ts';
 import type { ApiServerBinary, LiveAssets } from './assets.ts';
 import type { LiveCertificates } from './certificates.ts';
 import { startControlPlane } from './control-plane.ts';

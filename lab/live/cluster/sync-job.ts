@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { commandModule } from '../../../test/support/command.ts';
+import { commandModule } from '../../../test/support/commands/command.ts';
 import type { LiveCertificates } from './certificates.ts';
 import type { KubeApiServer } from './kube-apiserver.ts';
 import { type LoggedProcess, startLoggedProcess } from './logged-process.ts';

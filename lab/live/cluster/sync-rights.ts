@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
 import { syncJobName } from '../../../demo/certificates.ts';
-import { postObject, type TlsCredentials } from '../../../test/support/tls-request.ts';
+import { postObject, type TlsCredentials } from '../../../test/support/clients/tls-request.ts';
 
 const deploy = join(import.meta.dirname, '../../..', 'deploy');
 /** Rights of the sync job to read the cluster, and to push to routers. */

@@ -1,4 +1,4 @@
-import { type TlsCredentials, tlsRequest } from '../../../test/support/tls-request.ts';
+import { type TlsCredentials, tlsRequest } from '../../../test/support/clients/tls-request.ts';
 import { waitUntil } from '../../../test/support/wait-until.ts';
 
 /** The parts of an object that rounds need. */

@@ -7,7 +7,7 @@ import { type KubeconfigUser, writeKubeconfig } from '../../../demo/kubeconfig.t
 import { startDemoSync } from '../../../demo/sync.ts';
 import { generateKeyFiles, publicKeysFile, signingKeyFile } from '../../../src/cli/commands/keygen.ts';
 import { silentLogger } from '../../../src/runtime/logger.ts';
-import { tlsRequest } from '../../../test/support/tls-request.ts';
+import { tlsRequest } from '../../../test/support/clients/tls-request.ts';
 import { waitUntil } from '../../../test/support/wait-until.ts';
 import type { ApiServerBinary, LiveAssets } from '../cluster/assets.ts';
 import { type ControlPlane, startControlPlane } from '../cluster/control-plane.ts';

@@ -3,7 +3,7 @@ import { cp, mkdir, mkdtemp, readFile, rm, statfs, symlink, writeFile } from 'no
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { findProgram } from '../../../test/support/find-program.ts';
+import { findProgram } from '../../../test/support/commands/find-program.ts';
 
 const root = resolve(import.meta.dirname, '../../..');
 const execute = promisify(execFile);

@@ -11,9 +11,9 @@ import { startExampleApiServer } from '../../../demo/example-api-server/index.ts
 import { startDemoSync } from '../../../demo/sync.ts';
 import { generateKeyFiles, publicKeysFile, signingKeyFile } from '../../../src/cli/commands/keygen.ts';
 import { silentLogger } from '../../../src/runtime/logger.ts';
+import { credentialsOf, tlsRequest } from '../../../test/support/clients/tls-request.ts';
 import { freePort } from '../../../test/support/free-port.ts';
 import { temporaryDirectory } from '../../../test/support/temporary-directory.ts';
-import { credentialsOf, tlsRequest } from '../../../test/support/tls-request.ts';
 import { waitUntil } from '../../../test/support/wait-until.ts';
 import { type ContainerEngine, openContainerEngine, whyNoContainers } from './container-engine.ts';
 

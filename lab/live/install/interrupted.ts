@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { tlsRequest } from '../../../test/support/tls-request.ts';
+import { tlsRequest } from '../../../test/support/clients/tls-request.ts';
 import type { KubernetesRelease } from './install-assets.ts';
 import { image, installedFiles, type KubeadmCluster } from './kubeadm-cluster.ts';
 import type { CommandResult, Machine } from './machine.ts';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import * as v from 'valibot';
 import { parse } from 'yaml';
-import type { TlsCredentials } from '../../../test/support/tls-request.ts';
+import type { TlsCredentials } from '../../../test/support/clients/tls-request.ts';
 
 const data = v.pipe(
   v.string(),

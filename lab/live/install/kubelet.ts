@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { commandModule } from '../../../test/support/command.ts';
+import { commandModule } from '../../../test/support/commands/command.ts';
 import { nodeInApi } from './node-in-api.ts';
 import { parseStaticPod, type StaticPod } from './static-pod.ts';
 import { type RunningPod, runStaticPod } from './static-pod-runner.ts';

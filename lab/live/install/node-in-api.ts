@@ -1,4 +1,4 @@
-import { type TlsAnswer, tlsRequest } from '../../../test/support/tls-request.ts';
+import { type TlsAnswer, tlsRequest } from '../../../test/support/clients/tls-request.ts';
 import { kubeconfigFile } from './kubeconfig-file.ts';
 import type { StaticPod } from './static-pod.ts';
 

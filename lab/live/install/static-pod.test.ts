@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { moveKubeApiServer } from '../../../src/cli/install/move-kube-apiserver.ts';
 import { routerManifest } from '../../../src/cli/install/router-files.ts';
-import { kubeadmManifest } from '../../../test/support/kubeadm-layout.ts';
+import { kubeadmManifest } from '../../../test/support/installation/kubeadm-layout.ts';
 import { parseStaticPod } from './static-pod.ts';
 
 const kubeadm = kubeadmManifest({ pki: '/etc/kubernetes/pki', securePort: 6443 });

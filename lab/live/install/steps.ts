@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { agreementOf, differencesBetween } from '../../../src/cli/status/routers-view.ts';
 import { parseRouterStatus } from '../../../src/own-paths/status/status-schema.ts';
+import { postObject, type TlsCredentials, tlsRequest } from '../../../test/support/clients/tls-request.ts';
 import { eventually } from '../../../test/support/eventually.ts';
-import { postObject, type TlsCredentials, tlsRequest } from '../../../test/support/tls-request.ts';
 import {
   collectionPath,
   type ExclusiveResource,

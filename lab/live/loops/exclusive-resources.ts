@@ -1,4 +1,4 @@
-import { tlsRequest } from '../../../test/support/tls-request.ts';
+import { tlsRequest } from '../../../test/support/clients/tls-request.ts';
 import type { KubeApiServer } from '../cluster/kube-apiserver.ts';
 import type { LiveCluster } from '../cluster/live-cluster.ts';
 

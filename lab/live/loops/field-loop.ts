@@ -1,5 +1,9 @@
 import type { Agent } from 'node:https';
-import { type TlsAnswer, type TlsCredentials, tlsRequest } from '../../../test/support/tls-request.ts';
+import {
+  type TlsAnswer,
+  type TlsCredentials,
+  tlsRequest,
+} from '../../../test/support/clients/tls-request.ts';
 import { type Loop, startLoop, Tally } from './loop.ts';
 import type { NewField } from './new-field.ts';
 

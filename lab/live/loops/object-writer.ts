@@ -1,4 +1,4 @@
-import { postObject, type TlsCredentials } from '../../../test/support/tls-request.ts';
+import { postObject, type TlsCredentials } from '../../../test/support/clients/tls-request.ts';
 import { manifestOf } from './exclusive-resources.ts';
 import { type Loop, startLoop } from './loop.ts';
 import type { WatchedCollection } from './watch-follower.ts';

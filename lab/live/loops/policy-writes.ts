@@ -4,7 +4,7 @@ import {
   type TlsAnswer,
   type TlsCredentials,
   tlsRequest,
-} from '../../../test/support/tls-request.ts';
+} from '../../../test/support/clients/tls-request.ts';
 import { waitUntil } from '../../../test/support/wait-until.ts';
 
 const group = '/apis/admissionregistration.k8s.io';

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type TlsCredentials, tlsRequest } from '../../../test/support/tls-request.ts';
+import { type TlsCredentials, tlsRequest } from '../../../test/support/clients/tls-request.ts';
 import { type Loop, startLoop, Tally } from './loop.ts';
 
 /** Milliseconds between two reads. */

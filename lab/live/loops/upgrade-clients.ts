@@ -1,4 +1,4 @@
-import type { Kubectl } from '../../../test/support/kubectl.ts';
+import type { Kubectl } from '../../../test/support/clients/kubectl.ts';
 import type { LiveSuite } from '../live-suite.ts';
 import { collectionPath, kubectlName } from './exclusive-resources.ts';
 import { startLoop } from './loop.ts';

@@ -1,7 +1,7 @@
 import { request } from 'node:https';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type TlsCredentials, tlsRequest } from '../../../test/support/tls-request.ts';
+import { type TlsCredentials, tlsRequest } from '../../../test/support/clients/tls-request.ts';
 import type { ExclusiveResource } from './exclusive-resources.ts';
 
 const pause = 200;

@@ -12,7 +12,7 @@ import { gzipSync } from 'node:zlib';
 import { recordedVersions } from '../../../src/cli/doctor/recorded-versions.ts';
 import type { Snapshot } from '../../../src/snapshot/format/schema.ts';
 import { snapshotFromFolder } from '../../../src/sync/node/recording.ts';
-import { commandModule } from '../../../test/support/command.ts';
+import { commandModule } from '../../../test/support/commands/command.ts';
 import { type ApiServerBinary, assetsOfEnvironment, liveAssetsGuide } from '../cluster/assets.ts';
 import { startControlPlane } from '../cluster/control-plane.ts';
 import { inOwnNetwork } from '../cluster/network.ts';

@@ -1,6 +1,6 @@
 import { Agent } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type TlsCredentials, tlsRequest } from '../../../test/support/tls-request.ts';
+import { type TlsCredentials, tlsRequest } from '../../../test/support/clients/tls-request.ts';
 import type { LiveRouter } from '../cluster/routers.ts';
 import { type Loop, startLoop } from '../loops/loop.ts';
 

@@ -1,4 +1,4 @@
-import type { TlsCredentials } from '../../../test/support/tls-request.ts';
+import type { TlsCredentials } from '../../../test/support/clients/tls-request.ts';
 import { type Loop, startLoop, Tally } from '../loops/loop.ts';
 import { createConfigMap, isEnforced } from '../loops/policy-writes.ts';
 import type { Way } from './ways.ts';

@@ -1,6 +1,6 @@
 import { Agent } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { postObject, type TlsCredentials, tlsRequest } from '../../../test/support/tls-request.ts';
+import { postObject, type TlsCredentials, tlsRequest } from '../../../test/support/clients/tls-request.ts';
 import { waitUntil } from '../../../test/support/wait-until.ts';
 import type { ApiServerBinary } from '../cluster/assets.ts';
 import { type ControlPlane, startControlPlane } from '../cluster/control-plane.ts';

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { JWK } from 'jose';
-import { runCommand } from '../../../test/support/command-context.ts';
+import { runCommand } from '../../../test/support/commands/command-context.ts';
 import { parseSnapshotKeys } from '../../snapshot/signing/keys.ts';
 import { signingKeyOf } from '../../snapshot/signing/seal.ts';
 

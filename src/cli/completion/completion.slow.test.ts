@@ -1,4 +1,4 @@
-import { completionIn } from '../../../test/support/completion-in-shell.ts';
+import { completionIn } from '../../../test/support/commands/completion-in-shell.ts';
 
 // Its terminal is waited for at each question.
 completionIn('zsh');

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { runCommand } from '../../../test/support/command-context.ts';
-import { completionIn } from '../../../test/support/completion-in-shell.ts';
+import { runCommand } from '../../../test/support/commands/command-context.ts';
+import { completionIn } from '../../../test/support/commands/completion-in-shell.ts';
 
 // zsh: completion.slow.test.ts.
 completionIn('bash');

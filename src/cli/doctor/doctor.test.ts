@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { chmod, readFile, writeFile } from 'node:fs/promises';
 import { describe, it } from 'node:test';
 import { createAuthority } from '../../../test/support/certificates.ts';
-import { runCommand } from '../../../test/support/command-context.ts';
-import { installation, findingsOf as of } from '../../../test/support/doctor-installation.ts';
+import { runCommand } from '../../../test/support/commands/command-context.ts';
+import { installation, findingsOf as of } from '../../../test/support/installation/doctor-installation.ts';
 
 const day = 86_400_000;
 

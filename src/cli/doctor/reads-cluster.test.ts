@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { serveFlags } from '../../../demo/routers.ts';
-import { runCommand } from '../../../test/support/command-context.ts';
-import { findingsOf } from '../../../test/support/doctor-installation.ts';
-import { syncCluster } from '../../../test/support/sync-cluster.ts';
+import { syncCluster } from '../../../test/support/clusters/sync-cluster.ts';
+import { runCommand } from '../../../test/support/commands/command-context.ts';
+import { findingsOf } from '../../../test/support/installation/doctor-installation.ts';
 import { silentLogger } from '../../runtime/logger.ts';
 
 test('without a stored snapshot the cluster is read as serve would, and every server of it is asked', async (context) => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { RequestRecord } from '../../../demo/example-api-server/index.ts';
-import { findingsOf, installation } from '../../../test/support/doctor-installation.ts';
+import { findingsOf, installation } from '../../../test/support/installation/doctor-installation.ts';
 
 const check = 'identity at cp-a';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { runCommand } from '../../../test/support/command-context.ts';
-import { routerToAsk } from '../../../test/support/router-to-ask.ts';
-import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
+import { runCommand } from '../../../test/support/commands/command-context.ts';
+import { routerToAsk } from '../../../test/support/routers/router-to-ask.ts';
+import { snapshotOf } from '../../../test/support/snapshots/snapshot-builder.ts';
 
 const schemaOf = (minor: string) => ({ 'batch.jobs': { v1: btoa(`min-${minor}`) } });
 const snapshot = snapshotOf({

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { installation } from '../../../test/support/doctor-installation.ts';
+import { installation } from '../../../test/support/installation/doctor-installation.ts';
 import { loadClusterAccess } from '../../node/credentials/cluster-access.ts';
 import { ControlPlane } from './control-plane.ts';
 import { InstallationRefused } from './kubeadm-node.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { kubeadmManifest } from '../../../test/support/kubeadm-layout.ts';
+import { kubeadmManifest } from '../../../test/support/installation/kubeadm-layout.ts';
 import { diffLines } from './file-change.ts';
 import { moveKubeApiServer, securePortOf } from './move-kube-apiserver.ts';
 

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { parse, parseAllDocuments } from 'yaml';
-import { kubeadmManifest } from '../../../test/support/kubeadm-layout.ts';
+import { kubeadmManifest } from '../../../test/support/installation/kubeadm-layout.ts';
 import { routerRights } from './reader-rights.ts';
 import { flagPatch, probePatch, routerConfiguration, routerManifest, usedFiles } from './router-files.ts';
 

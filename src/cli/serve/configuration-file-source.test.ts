@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
-import { commandContext } from '../../../test/support/command-context.ts';
-import { completeServeOptions, serveFiles } from '../../../test/support/serve-options.ts';
+import { commandContext } from '../../../test/support/commands/command-context.ts';
+import { completeServeOptions, serveFiles } from '../../../test/support/routers/serve-options.ts';
 import { readServeInput } from './serve-input.ts';
 
 const file = 'router.yaml';

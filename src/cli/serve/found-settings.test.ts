@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import type { RawServeFlags } from '../../../demo/checked-flags.ts';
-import { kubeadmManifest } from '../../../test/support/kubeadm-layout.ts';
-import { serveFiles } from '../../../test/support/serve-options.ts';
+import { kubeadmManifest } from '../../../test/support/installation/kubeadm-layout.ts';
+import { serveFiles } from '../../../test/support/routers/serve-options.ts';
 import { routerSettings } from '../../node/configuration/router-settings.ts';
 import { givenByFlags } from '../settings/read-settings.ts';
 import { findSettings } from './found-settings.ts';

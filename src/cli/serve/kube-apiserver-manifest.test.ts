@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { parse } from 'yaml';
-import { kubeadmManifest } from '../../../test/support/kubeadm-layout.ts';
+import { kubeadmManifest } from '../../../test/support/installation/kubeadm-layout.ts';
 import { parseKubeApiServerManifest } from './kube-apiserver-manifest.ts';
 
 /** A pod whose first container is started with these words. */

@@ -2,7 +2,11 @@ import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import { createCertificateAuthority } from '../../../demo/certificate-authority.ts';
 import { assertionKeysFile, speaker } from '../../../test/support/assertions.ts';
-import { type FlagChanges, ServeOptionsCheck, serveFiles } from '../../../test/support/serve-options.ts';
+import {
+  type FlagChanges,
+  ServeOptionsCheck,
+  serveFiles,
+} from '../../../test/support/routers/serve-options.ts';
 
 // Messages about flags, alone and together, stand in test/fixtures/flags (test/flags/golden.test.ts).
 

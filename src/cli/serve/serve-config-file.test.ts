@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import type { RawServeFlags } from '../../../demo/checked-flags.ts';
-import { commandContext } from '../../../test/support/command-context.ts';
-import { serveFiles } from '../../../test/support/serve-options.ts';
+import { commandContext } from '../../../test/support/commands/command-context.ts';
+import { serveFiles } from '../../../test/support/routers/serve-options.ts';
 import { CommandFailure } from '../terminal/command-context.ts';
 import { readServeInput } from './serve-input.ts';
 

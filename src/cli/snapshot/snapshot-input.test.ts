@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
-import { commandContext } from '../../../test/support/command-context.ts';
+import { commandContext } from '../../../test/support/commands/command-context.ts';
 import type { ServedSet } from '../../snapshot/format/schema.ts';
 import { servedSetKey } from '../../snapshot/format/served-set-key.ts';
 import { generateSigningKey, sealSnapshot, signingKeyOf } from '../../snapshot/signing/seal.ts';

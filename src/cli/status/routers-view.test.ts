@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { listedServer, statusView } from '../../../test/support/status-view.ts';
+import { listedServer, statusView } from '../../../test/support/snapshots/status-view.ts';
 import type { RouterStatus } from '../../own-paths/status/status-schema.ts';
 import type { RouterOfServer } from './routers-view.ts';
 import { agreementOf, differencesBetween } from './routers-view.ts';

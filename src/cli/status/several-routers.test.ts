@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { runCommand } from '../../../test/support/command-context.ts';
-import { kubeconfigText } from '../../../test/support/kubeconfig-text.ts';
-import { type ServerOptions, snapshotOf } from '../../../test/support/snapshot-builder.ts';
+import { kubeconfigText } from '../../../test/support/clients/kubeconfig-text.ts';
+import { askOverHttp2, openHttp2 } from '../../../test/support/clients/tls-client.ts';
+import { runCommand } from '../../../test/support/commands/command-context.ts';
 import {
   type StartedRouter,
   type StartedRouterOptions,
   startRouterWithFiles,
-} from '../../../test/support/started-router.ts';
-import { listedServer, statusOf, statusView } from '../../../test/support/status-view.ts';
-import { askOverHttp2, openHttp2 } from '../../../test/support/tls-client.ts';
+} from '../../../test/support/routers/started-router.ts';
+import { type ServerOptions, snapshotOf } from '../../../test/support/snapshots/snapshot-builder.ts';
+import { listedServer, statusOf, statusView } from '../../../test/support/snapshots/status-view.ts';
 import { sealSnapshot, signingKeyOf } from '../../snapshot/signing/seal.ts';
 import { routersText } from './routers-text.ts';
 import type { RouterOfServer } from './routers-view.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { stripVTControlCharacters } from 'node:util';
-import { mixedSnapshot } from '../../../test/support/router-to-ask.ts';
-import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
-import { statusOf, statusView } from '../../../test/support/status-view.ts';
+import { mixedSnapshot } from '../../../test/support/routers/router-to-ask.ts';
+import { snapshotOf } from '../../../test/support/snapshots/snapshot-builder.ts';
+import { statusOf, statusView } from '../../../test/support/snapshots/status-view.ts';
 import type { RouterStatus } from '../../own-paths/status/status-schema.ts';
 import { statusText } from './status-text.ts';
 

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { delimiter, dirname, join } from 'node:path';
 import { describe, it } from 'node:test';
-import { runCommand } from '../../../test/support/command-context.ts';
-import { routerToAsk } from '../../../test/support/router-to-ask.ts';
+import { runCommand } from '../../../test/support/commands/command-context.ts';
+import { routerToAsk } from '../../../test/support/routers/router-to-ask.ts';
 import { temporaryDirectory } from '../../../test/support/temporary-directory.ts';
 
 describe('status', () => {

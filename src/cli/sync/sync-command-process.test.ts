@@ -5,9 +5,9 @@ import { type AddressInfo, createServer } from 'node:net';
 import { join, resolve } from 'node:path';
 import { test } from 'node:test';
 import { request } from 'undici';
-import { runCommand } from '../../../test/support/command-context.ts';
-import { eventuallyReturns, syncCluster } from '../../../test/support/sync-cluster.ts';
-import { startSyncProcess } from '../../../test/support/sync-process.ts';
+import { eventuallyReturns, syncCluster } from '../../../test/support/clusters/sync-cluster.ts';
+import { runCommand } from '../../../test/support/commands/command-context.ts';
+import { startSyncProcess } from '../../../test/support/commands/sync-process.ts';
 
 const fixtures = resolve(import.meta.dirname, '..', '..', '..', 'test', 'fixtures');
 

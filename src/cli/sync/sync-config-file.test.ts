@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { before, describe, it } from 'node:test';
 import { createAuthority } from '../../../test/support/certificates.ts';
-import { commandContext, runCommand } from '../../../test/support/command-context.ts';
+import { commandContext, runCommand } from '../../../test/support/commands/command-context.ts';
 import { type GeneratedSigningKey, generateSigningKey } from '../../snapshot/signing/seal.ts';
 import { parseConfigurationFile } from '../settings/configuration-file.ts';
 import { CommandFailure } from '../terminal/command-context.ts';

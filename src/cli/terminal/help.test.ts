@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { runCommand } from '../../../test/support/command-context.ts';
+import { runCommand } from '../../../test/support/commands/command-context.ts';
 
 describe('help', () => {
   it('fits 80 columns in the help of every command', async () => {

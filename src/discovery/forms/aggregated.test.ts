@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { recordedServedSet, recordedServers } from '../../../test/support/recorded-cluster.ts';
+import { recordedServedSet, recordedServers } from '../../../test/support/api-servers/recorded-cluster.ts';
 import { parseAggregated, servedSetFromDiscovery } from './aggregated.ts';
 import { DiscoveryDocumentError } from './parse-document.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { recordedServers } from '../../../test/support/recorded-cluster.ts';
+import { recordedServers } from '../../../test/support/api-servers/recorded-cluster.ts';
 import { type ClassicDiscovery, groupsFromClassic, parseClassic } from './classic.ts';
 
 function groupList(groups: Readonly<Record<string, readonly string[]>>) {

@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { recordedServers, recordedSnapshot, snapshotOfSets } from '../../../test/support/recorded-cluster.ts';
+import {
+  recordedServers,
+  recordedSnapshot,
+  snapshotOfSets,
+} from '../../../test/support/api-servers/recorded-cluster.ts';
 import { SharedWork } from '../../runtime/shared-work.ts';
 import type { ServedSet } from '../../snapshot/format/schema.ts';
 import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';

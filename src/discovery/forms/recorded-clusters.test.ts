@@ -8,7 +8,7 @@ import {
   recordedServers,
   recordedSnapshot,
   snapshotOfSets,
-} from '../../../test/support/recorded-cluster.ts';
+} from '../../../test/support/api-servers/recorded-cluster.ts';
 import type { APIGroupDiscovery } from '../../snapshot/format/schema.ts';
 import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
 import { mergedDiscovery } from '../documents.ts';

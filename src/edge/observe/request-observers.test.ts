@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { mixedCluster } from '../../../test/support/decision-rows.ts';
+import { mixedCluster } from '../../../test/support/clusters/decision-rows.ts';
 import { recordingLogger } from '../../../test/support/recording-logger.ts';
-import { testApp } from '../../../test/support/test-app.ts';
+import { testApp } from '../../../test/support/routers/test-app.ts';
 import type { AnalyticsDataset } from '../platform/bindings.ts';
 import { createRequestObservers } from './request-observers.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { at, keys, minute, noon, sealed } from '../../../test/support/snapshot-receiver.ts';
+import { at, keys, minute, noon, sealed } from '../../../test/support/snapshots/snapshot-receiver.ts';
 import { silentLogger } from '../../runtime/logger.ts';
 import { createAddressPolicy } from '../../snapshot/addresses/address-policy.ts';
 import { StoreChangedError } from '../../snapshot/receiving/snapshot-store.ts';

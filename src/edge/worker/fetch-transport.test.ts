@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { pinned, speaker } from '../../../test/support/assertions.ts';
-import { mixedCluster } from '../../../test/support/decision-rows.ts';
-import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
-import { receiverHolding, userConnection } from '../../../test/support/test-app.ts';
+import { mixedCluster } from '../../../test/support/clusters/decision-rows.ts';
+import { receiverHolding, userConnection } from '../../../test/support/routers/test-app.ts';
+import { snapshotOf } from '../../../test/support/snapshots/snapshot-builder.ts';
 import { rawHeadersOf } from '../../apimachinery/raw-headers.ts';
 import { createApp } from '../../app.ts';
 import type { AssertionSigner } from '../../identity/assertion/assertion-signer.ts';

@@ -11,8 +11,8 @@ import {
   signedAt,
   speaker,
 } from '../../../test/support/assertions.ts';
-import { inboundRequest, withCertificate } from '../../../test/support/inbound-request.ts';
-import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
+import { inboundRequest, withCertificate } from '../../../test/support/routers/inbound-request.ts';
+import { snapshotOf } from '../../../test/support/snapshots/snapshot-builder.ts';
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import type { ConnectionInfo, InboundRequest } from '../../request/inbound.ts';
 import type { Logger } from '../../runtime/logger.ts';

@@ -6,11 +6,6 @@ import type { AddressInfo } from 'node:net';
 import { describe, it, type TestContext, test } from 'node:test';
 import { connect, type TLSSocket } from 'node:tls';
 import {
-  type CertificatePair,
-  createAuthority,
-  issueWithoutAuthority,
-} from '../../../test/support/certificates.ts';
-import {
   authorities,
   clientOptions,
   cluster,
@@ -22,7 +17,12 @@ import {
   type Read,
   readOne,
   sha256Of,
-} from '../../../test/support/client-certificate-server.ts';
+} from '../../../test/support/api-servers/client-certificate-server.ts';
+import {
+  type CertificatePair,
+  createAuthority,
+  issueWithoutAuthority,
+} from '../../../test/support/certificates.ts';
 import {
   type ClientCertificateInfo,
   ClientCertificateReader,

@@ -5,7 +5,11 @@ import { dirname, join } from 'node:path';
 import { describe, it, type TestContext, test } from 'node:test';
 import { inspect } from 'node:util';
 import { UnsecuredJWT } from 'jose';
-import { clusterAuthority, clusterClient, exampleCluster } from '../../../test/support/example-cluster.ts';
+import {
+  clusterAuthority,
+  clusterClient,
+  exampleCluster,
+} from '../../../test/support/clusters/example-cluster.ts';
 import { manualClock } from '../../../test/support/manual-clock.ts';
 import type { ClusterAccessOptions } from '../configuration/serve-config.ts';
 import { expiringCredentials, loadClusterAccess } from './cluster-access.ts';

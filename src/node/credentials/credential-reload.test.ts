@@ -3,21 +3,21 @@ import { once } from 'node:events';
 import { describe, it, type TestContext } from 'node:test';
 import type { TLSSocket } from 'node:tls';
 import { createAuthority } from '../../../test/support/certificates.ts';
-import { eventually } from '../../../test/support/eventually.ts';
-import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
-import {
-  type StartedRouter,
-  servingPair,
-  startRouterWithFiles,
-  writePair,
-} from '../../../test/support/started-router.ts';
 import {
   askOverHttp1,
   askOverHttp2,
   openHttp2,
   openSocket,
   readUntil,
-} from '../../../test/support/tls-client.ts';
+} from '../../../test/support/clients/tls-client.ts';
+import { eventually } from '../../../test/support/eventually.ts';
+import {
+  type StartedRouter,
+  servingPair,
+  startRouterWithFiles,
+  writePair,
+} from '../../../test/support/routers/started-router.ts';
+import { snapshotOf } from '../../../test/support/snapshots/snapshot-builder.ts';
 import { firstHeader } from '../../apimachinery/raw-headers.ts';
 import { generateSigningKey, sealSnapshot, signingKeyOf } from '../../snapshot/signing/seal.ts';
 

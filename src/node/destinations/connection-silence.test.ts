@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { after, before, describe, mock, type TestContext, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
+import { type PeerOutgoing, startPeer } from '../../../test/support/api-servers/node-exchange.ts';
 import { eventually } from '../../../test/support/eventually.ts';
 import { listenOnLoopback } from '../../../test/support/listen-on-loopback.ts';
-import { type PeerOutgoing, startPeer } from '../../../test/support/node-exchange.ts';
-import { get, newTransport, send } from '../../../test/support/node-transport.ts';
+import { get, newTransport, send } from '../../../test/support/routers/node-transport.ts';
 import type { NodeTransport } from './node-transport.ts';
 
 const look = 15_000;

@@ -1,7 +1,5 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
-import { eventually } from '../../../test/support/eventually.ts';
-import { failureOf, newTransport, send } from '../../../test/support/node-transport.ts';
 import {
   dataFrame,
   headFrame,
@@ -9,8 +7,10 @@ import {
   type RawHttp2Peer,
   type RawHttp2Server,
   startRawHttp2Server,
-} from '../../../test/support/raw-http2-peer.ts';
-import { frame, frameFlag, frameType, uint32 } from '../../../test/support/security/raw-http2.ts';
+} from '../../../test/support/api-servers/raw-http2-peer.ts';
+import { frame, frameFlag, frameType, uint32 } from '../../../test/support/clients/raw-http2.ts';
+import { eventually } from '../../../test/support/eventually.ts';
+import { failureOf, newTransport, send } from '../../../test/support/routers/node-transport.ts';
 import type { Destination } from '../../request/destination.ts';
 import { inboundFromRequest } from '../../request/inbound.ts';
 

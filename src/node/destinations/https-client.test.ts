@@ -2,7 +2,12 @@ import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { credentials, type Peer, startPeer, startRawPeer } from '../../../test/support/node-exchange.ts';
+import {
+  credentials,
+  type Peer,
+  startPeer,
+  startRawPeer,
+} from '../../../test/support/api-servers/node-exchange.ts';
 import { createAddressPolicy } from '../../snapshot/addresses/address-policy.ts';
 import { HttpsClient, type HttpsRequest, type HttpsServer } from './https-client.ts';
 

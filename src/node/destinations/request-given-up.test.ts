@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
 import { connect } from 'node:tls';
 import { Http2Pool } from '../../../packages/http2/index.ts';
-import { peerName, servingAuthority, startPeer } from '../../../test/support/node-exchange.ts';
+import { peerName, servingAuthority, startPeer } from '../../../test/support/api-servers/node-exchange.ts';
 import type { TransportError } from '../../request/destination.ts';
 import { Deadlines } from '../exchange/deadlines.ts';
 import { BodySource, BodyStream } from '../exchange/request-body.ts';

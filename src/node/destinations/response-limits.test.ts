@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { describe, type TestContext, test } from 'node:test';
+import { type Peer, startPeer, startRawPeer } from '../../../test/support/api-servers/node-exchange.ts';
+import { connect, startDestination, upgradeRequest } from '../../../test/support/clients/node-upgrade.ts';
 import { eventually } from '../../../test/support/eventually.ts';
-import { type Peer, startPeer, startRawPeer } from '../../../test/support/node-exchange.ts';
-import { startRouter } from '../../../test/support/node-router.ts';
-import { failureOf, get, newTransport, send } from '../../../test/support/node-transport.ts';
-import { connect, startDestination, upgradeRequest } from '../../../test/support/node-upgrade.ts';
+import { startRouter } from '../../../test/support/routers/node-router.ts';
+import { failureOf, get, newTransport, send } from '../../../test/support/routers/node-transport.ts';
 
 const interim = 'HTTP/1.1 103 Early Hints\r\n\r\n';
 const lines = (count: number): string => 'a: b\r\n'.repeat(count);

@@ -3,10 +3,6 @@ import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import { pipeline } from 'node:stream';
 import { describe, type TestContext, test } from 'node:test';
-import { createAuthority } from '../../../test/support/certificates.ts';
-import { eventually } from '../../../test/support/eventually.ts';
-import { listenOnLoopback } from '../../../test/support/listen-on-loopback.ts';
-import { askHttp2, http2Client } from '../../../test/support/node-clients.ts';
 import {
   credentials,
   dialled,
@@ -16,9 +12,13 @@ import {
   servingAuthority,
   startPeer,
   startRawPeer,
-} from '../../../test/support/node-exchange.ts';
-import { startRouter } from '../../../test/support/node-router.ts';
-import { failureOf, get, newTransport, send } from '../../../test/support/node-transport.ts';
+} from '../../../test/support/api-servers/node-exchange.ts';
+import { createAuthority } from '../../../test/support/certificates.ts';
+import { askHttp2, http2Client } from '../../../test/support/clients/node-clients.ts';
+import { eventually } from '../../../test/support/eventually.ts';
+import { listenOnLoopback } from '../../../test/support/listen-on-loopback.ts';
+import { startRouter } from '../../../test/support/routers/node-router.ts';
+import { failureOf, get, newTransport, send } from '../../../test/support/routers/node-transport.ts';
 import type { DestinationTrust } from '../../request/destination.ts';
 import { inboundFromRequest } from '../../request/inbound.ts';
 

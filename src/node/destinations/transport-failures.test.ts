@@ -1,15 +1,21 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { describe, test } from 'node:test';
-import { askHttp1, askHttp2, http2Client, rawClient, readToEnd } from '../../../test/support/node-clients.ts';
 import {
   destinationAt,
   type Protocol,
   startPeer,
   startRawPeer,
-} from '../../../test/support/node-exchange.ts';
-import { startRouter } from '../../../test/support/node-router.ts';
-import { failureOf, get, newTransport, send } from '../../../test/support/node-transport.ts';
+} from '../../../test/support/api-servers/node-exchange.ts';
+import {
+  askHttp1,
+  askHttp2,
+  http2Client,
+  rawClient,
+  readToEnd,
+} from '../../../test/support/clients/node-clients.ts';
+import { startRouter } from '../../../test/support/routers/node-router.ts';
+import { failureOf, get, newTransport, send } from '../../../test/support/routers/node-transport.ts';
 import type { TransportError } from '../../request/destination.ts';
 import { inboundFromRequest } from '../../request/inbound.ts';
 import type { NodeBindings } from '../exchange/node-inbound.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { askHttp1, askHttp2, http2Client } from '../../../test/support/node-clients.ts';
-import { type Protocol, startPeer } from '../../../test/support/node-exchange.ts';
-import { startRouter } from '../../../test/support/node-router.ts';
+import { type Protocol, startPeer } from '../../../test/support/api-servers/node-exchange.ts';
+import { askHttp1, askHttp2, http2Client } from '../../../test/support/clients/node-clients.ts';
+import { startRouter } from '../../../test/support/routers/node-router.ts';
 
 const protocols: readonly Protocol[] = ['h2', 'http/1.1'];
 

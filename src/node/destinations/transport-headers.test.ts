@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { askHttp1, askHttp2, http2Client } from '../../../test/support/node-clients.ts';
 import {
   destinationAt,
   dialled,
@@ -10,8 +9,9 @@ import {
   servingAuthority,
   startPeer,
   startRawPeer,
-} from '../../../test/support/node-exchange.ts';
-import { startRouter } from '../../../test/support/node-router.ts';
+} from '../../../test/support/api-servers/node-exchange.ts';
+import { askHttp1, askHttp2, http2Client } from '../../../test/support/clients/node-clients.ts';
+import { startRouter } from '../../../test/support/routers/node-router.ts';
 import { allHeaders, firstHeader } from '../../apimachinery/raw-headers.ts';
 
 const protocols: readonly Protocol[] = ['h2', 'http/1.1'];

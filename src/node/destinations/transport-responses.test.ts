@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { describe, type TestContext, test } from 'node:test';
-import { createAuthority } from '../../../test/support/certificates.ts';
-import { eventually } from '../../../test/support/eventually.ts';
-import { httpsServer } from '../../../test/support/https-server.ts';
-import { askHttp1, askHttp2, http2Client } from '../../../test/support/node-clients.ts';
+import { httpsServer } from '../../../test/support/api-servers/https-server.ts';
 import {
   dialled,
   type PeerOutgoing,
   type Protocol,
   startPeer,
   startRawPeer,
-} from '../../../test/support/node-exchange.ts';
-import { startRouter } from '../../../test/support/node-router.ts';
-import { newTransport, send } from '../../../test/support/node-transport.ts';
+} from '../../../test/support/api-servers/node-exchange.ts';
+import { createAuthority } from '../../../test/support/certificates.ts';
+import { askHttp1, askHttp2, http2Client } from '../../../test/support/clients/node-clients.ts';
+import { eventually } from '../../../test/support/eventually.ts';
+import { startRouter } from '../../../test/support/routers/node-router.ts';
+import { newTransport, send } from '../../../test/support/routers/node-transport.ts';
 import { allHeaders } from '../../apimachinery/raw-headers.ts';
 import { cleanResponseHeaders } from '../../request/headers.ts';
 import { inboundFromRequest } from '../../request/inbound.ts';

@@ -2,10 +2,14 @@ import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import { describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
+import {
+  type PeerOutgoing,
+  type Protocol,
+  startPeer,
+} from '../../../test/support/api-servers/node-exchange.ts';
+import { next, openOver } from '../../../test/support/clients/node-open-answer.ts';
 import { drained } from '../../../test/support/drained.ts';
-import { type PeerOutgoing, type Protocol, startPeer } from '../../../test/support/node-exchange.ts';
-import { next, openOver } from '../../../test/support/node-open-answer.ts';
-import { startRouter } from '../../../test/support/node-router.ts';
+import { startRouter } from '../../../test/support/routers/node-router.ts';
 
 const mebibyte = 1024 * 1024;
 const protocols: readonly Protocol[] = ['h2', 'http/1.1'];

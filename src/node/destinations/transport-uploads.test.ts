@@ -3,12 +3,16 @@ import { once } from 'node:events';
 import { constants } from 'node:http2';
 import { describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
+import {
+  type PeerIncoming,
+  type Protocol,
+  startPeer,
+} from '../../../test/support/api-servers/node-exchange.ts';
+import { next, openOver } from '../../../test/support/clients/node-open-answer.ts';
 import { drained } from '../../../test/support/drained.ts';
 import { eventually } from '../../../test/support/eventually.ts';
-import { type PeerIncoming, type Protocol, startPeer } from '../../../test/support/node-exchange.ts';
-import { next, openOver } from '../../../test/support/node-open-answer.ts';
-import { startRouter } from '../../../test/support/node-router.ts';
-import { startServer } from '../../../test/support/node-server.ts';
+import { startRouter } from '../../../test/support/routers/node-router.ts';
+import { startServer } from '../../../test/support/routers/node-server.ts';
 import { BodyStream } from '../exchange/request-body.ts';
 import { bodySourceOf } from './node-transport.ts';
 

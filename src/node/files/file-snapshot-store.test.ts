@@ -10,7 +10,7 @@ import { seededRandom } from '../../../test/support/seeded-random.ts';
 import { temporaryDirectory } from '../../../test/support/temporary-directory.ts';
 import { createFileSnapshotStore } from './file-snapshot-store.ts';
 
-const writer = fileURLToPath(new URL('../../../test/support/snapshot-writer.ts', import.meta.url));
+const writer = fileURLToPath(new URL('../../../test/support/snapshots/snapshot-writer.ts', import.meta.url));
 
 test('what is saved is loaded again', async (context) => {
   const path = join(await temporaryDirectory(context), 'snapshot');

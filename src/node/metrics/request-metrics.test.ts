@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { parseScrape, sampleValue } from '../../../test/support/prometheus-text.ts';
-import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
+import { snapshotOf } from '../../../test/support/snapshots/snapshot-builder.ts';
 import { parseRequestInfo } from '../../apimachinery/request-info.ts';
 import type { Destination } from '../../request/destination.ts';
 import { type InboundRequest, RequestRecord } from '../../request/inbound.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
+import { snapshotOf } from '../../../test/support/snapshots/snapshot-builder.ts';
 import type { RefusedAddress } from '../../snapshot/receiving/refused-addresses.ts';
 import { buildRoutingTable, renewedTable } from '../../snapshot/routing-table/build-routing-table.ts';
 import { RouterMetrics } from './router-metrics.ts';

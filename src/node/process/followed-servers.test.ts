@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { settle } from '../../../test/support/manual-clock.ts';
-import { recordingTransport } from '../../../test/support/recording-transport.ts';
-import { type ServerOptions, snapshotOf } from '../../../test/support/snapshot-builder.ts';
+import { recordingTransport } from '../../../test/support/routers/recording-transport.ts';
+import { type ServerOptions, snapshotOf } from '../../../test/support/snapshots/snapshot-builder.ts';
 import { TransportError } from '../../request/destination.ts';
 import { defaultIdentityHeaderNames } from '../../request/headers.ts';
 import { silentLogger } from '../../runtime/logger.ts';

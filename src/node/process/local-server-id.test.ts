@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { recordingLogger } from '../../../test/support/recording-logger.ts';
-import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
+import { snapshotOf } from '../../../test/support/snapshots/snapshot-builder.ts';
 import type { SnapshotServer } from '../../snapshot/format/schema.ts';
 import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
 import { LocalServerId, localServerIdIn } from './local-server-id.ts';

@@ -5,18 +5,18 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { connect as connectTls } from 'node:tls';
 import { watchResources } from '../../../test/faults/laboratory/resources.ts';
-import { clientTls } from '../../../test/support/security/certificates.ts';
+import { readUntil } from '../../../test/support/clients/tls-client.ts';
 import {
   clusterSnapshot,
   snapshotKey,
   startRouterUnderTest,
   startRunning,
-} from '../../../test/support/security/router-under-test.ts';
-import { ServeOptionsCheck, serveFiles } from '../../../test/support/serve-options.ts';
-import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
-import { startRouterWithFiles } from '../../../test/support/started-router.ts';
+} from '../../../test/support/routers/router-under-test.ts';
+import { ServeOptionsCheck, serveFiles } from '../../../test/support/routers/serve-options.ts';
+import { startRouterWithFiles } from '../../../test/support/routers/started-router.ts';
+import { clientTls } from '../../../test/support/security/certificates.ts';
+import { snapshotOf } from '../../../test/support/snapshots/snapshot-builder.ts';
 import { temporaryDirectory } from '../../../test/support/temporary-directory.ts';
-import { readUntil } from '../../../test/support/tls-client.ts';
 import { silentLogger } from '../../runtime/logger.ts';
 import { sealSnapshot } from '../../snapshot/signing/seal.ts';
 import { createFileSnapshotStore } from '../files/file-snapshot-store.ts';

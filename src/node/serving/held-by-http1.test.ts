@@ -3,11 +3,11 @@ import { once } from 'node:events';
 import { describe, test } from 'node:test';
 import type { TLSSocket } from 'node:tls';
 import { MemoryBudget } from '../../../packages/http2/index.ts';
+import { askHttp1, rawClient } from '../../../test/support/clients/node-clients.ts';
+import { readUntil } from '../../../test/support/clients/tls-client.ts';
 import { eventually } from '../../../test/support/eventually.ts';
-import { askHttp1, rawClient } from '../../../test/support/node-clients.ts';
-import { everyoneVerified, startServer } from '../../../test/support/node-server.ts';
+import { everyoneVerified, startServer } from '../../../test/support/routers/node-server.ts';
 import { collectGarbage } from '../../../test/support/security/memory.ts';
-import { readUntil } from '../../../test/support/tls-client.ts';
 import type { RouterServerOptions } from './server.ts';
 
 const part = (name: string) => `GET /${name} HTTP/1.1\r\nHost: a\r\nX-Filler: ${'x'.repeat(15_000)}`;

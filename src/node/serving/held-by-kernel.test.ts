@@ -5,9 +5,9 @@ import { type AddressInfo, createServer, connect as dial, type Socket } from 'no
 import { describe, type TestContext, test } from 'node:test';
 import { connect, type TLSSocket } from 'node:tls';
 import { MemoryBudget } from '../../../packages/http2/index.ts';
+import { get } from '../../../test/support/api-servers/responses-by-hand.ts';
 import { eventually } from '../../../test/support/eventually.ts';
-import { startServer } from '../../../test/support/node-server.ts';
-import { get } from '../../../test/support/responses-by-hand.ts';
+import { startServer } from '../../../test/support/routers/node-server.ts';
 import { memoryForOthers } from '../exchange/serving-limits.ts';
 import { Followed, HeldByKernel, queuedBytes } from './held-by-kernel.ts';
 

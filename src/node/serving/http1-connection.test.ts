@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { MemoryBudget } from '../../../packages/http2/index.ts';
+import { get, type Handled, serverOf } from '../../../test/support/api-servers/responses-by-hand.ts';
+import { rawClient, readToEnd } from '../../../test/support/clients/node-clients.ts';
+import { readUntil } from '../../../test/support/clients/tls-client.ts';
 import { eventually } from '../../../test/support/eventually.ts';
-import { rawClient, readToEnd } from '../../../test/support/node-clients.ts';
-import { everyoneVerified } from '../../../test/support/node-server.ts';
-import { get, type Handled, serverOf } from '../../../test/support/responses-by-hand.ts';
-import { readUntil } from '../../../test/support/tls-client.ts';
+import { everyoneVerified } from '../../../test/support/routers/node-server.ts';
 import { Deadlines } from '../exchange/deadlines.ts';
 
 /** A client whose request is being handled, and whatever it needs to be answered. */

@@ -4,8 +4,8 @@ import { createServer, IncomingMessage, ServerResponse } from 'node:http';
 import { type AddressInfo, connect, Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
+import { readUntil } from '../../../test/support/clients/tls-client.ts';
 import { eventually } from '../../../test/support/eventually.ts';
-import { readUntil } from '../../../test/support/tls-client.ts';
 import { Http1ResponseSink } from './http1-response-sink.ts';
 
 interface Connected {

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import { MemoryBudget } from '../../../packages/http2/index.ts';
+import { settingsFrame } from '../../../test/support/api-servers/raw-http2-peer.ts';
+import { rawClient } from '../../../test/support/clients/node-clients.ts';
+import { frame, frameFlag, frameType, RawHttp2, uint32 } from '../../../test/support/clients/raw-http2.ts';
 import { eventually } from '../../../test/support/eventually.ts';
-import { rawClient } from '../../../test/support/node-clients.ts';
-import { startServer } from '../../../test/support/node-server.ts';
-import { settingsFrame } from '../../../test/support/raw-http2-peer.ts';
 import { recordingLogger } from '../../../test/support/recording-logger.ts';
-import { frame, frameFlag, frameType, RawHttp2, uint32 } from '../../../test/support/security/raw-http2.ts';
+import { startServer } from '../../../test/support/routers/node-server.ts';
 import type { NodeBindings } from '../exchange/node-inbound.ts';
 import type { RouterServerOptions } from './server.ts';
 

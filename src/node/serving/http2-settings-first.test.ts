@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { startPeer } from '../../../test/support/api-servers/node-exchange.ts';
+import {
+  okFrames,
+  settingsFrame,
+  startRawHttp2Server,
+} from '../../../test/support/api-servers/raw-http2-peer.ts';
+import { frameType } from '../../../test/support/clients/raw-http2.ts';
 import { eventually } from '../../../test/support/eventually.ts';
-import { startPeer } from '../../../test/support/node-exchange.ts';
-import { failureOf, newTransport, send } from '../../../test/support/node-transport.ts';
-import { okFrames, settingsFrame, startRawHttp2Server } from '../../../test/support/raw-http2-peer.ts';
-import { frameType } from '../../../test/support/security/raw-http2.ts';
+import { failureOf, newTransport, send } from '../../../test/support/routers/node-transport.ts';
 import { inboundFromRequest } from '../../request/inbound.ts';
 
 const write = (): ReturnType<typeof inboundFromRequest> =>

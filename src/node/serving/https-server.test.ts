@@ -3,11 +3,11 @@ import { once } from 'node:events';
 import { connect as connectTcp } from 'node:net';
 import { describe, it, type TestContext, test } from 'node:test';
 import { type ConnectionOptions, connect } from 'node:tls';
+import { frontProxyAuthority, servingAuthority } from '../../../test/support/api-servers/node-exchange.ts';
 import { createAuthority } from '../../../test/support/certificates.ts';
-import { askHttp1 } from '../../../test/support/node-clients.ts';
-import { frontProxyAuthority, servingAuthority } from '../../../test/support/node-exchange.ts';
-import { mirror, servingTls, startServer } from '../../../test/support/node-server.ts';
+import { askHttp1 } from '../../../test/support/clients/node-clients.ts';
 import { recordingLogger } from '../../../test/support/recording-logger.ts';
+import { mirror, servingTls, startServer } from '../../../test/support/routers/node-server.ts';
 import {
   ClientCertificateReader,
   clientCertificateTlsOptions,

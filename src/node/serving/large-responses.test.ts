@@ -4,10 +4,10 @@ import { once } from 'node:events';
 import { type TestContext, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { MemoryBudget } from '../../../packages/http2/index.ts';
+import { type Protocol, startPeer } from '../../../test/support/api-servers/node-exchange.ts';
+import { askHttp1, askHttp2, http2Client } from '../../../test/support/clients/node-clients.ts';
 import { eventually } from '../../../test/support/eventually.ts';
-import { askHttp1, askHttp2, http2Client } from '../../../test/support/node-clients.ts';
-import { type Protocol, startPeer } from '../../../test/support/node-exchange.ts';
-import { startRouter } from '../../../test/support/node-router.ts';
+import { startRouter } from '../../../test/support/routers/node-router.ts';
 
 const protocols: readonly Protocol[] = ['h2', 'http/1.1'];
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { http2Client, rawClient, readToEnd } from '../../../test/support/node-clients.ts';
-import { mirror, startServer as start } from '../../../test/support/node-server.ts';
+import { http2Client, rawClient, readToEnd } from '../../../test/support/clients/node-clients.ts';
+import { mirror, startServer as start } from '../../../test/support/routers/node-server.ts';
 
 /** Hosts that the client names, each of them valid. */
 const hosts = [

@@ -2,10 +2,14 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect as connectTcp } from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
-import { askHttp2, http2Client, rawClient } from '../../../test/support/node-clients.ts';
-import { peerPair } from '../../../test/support/node-exchange.ts';
-import { mirror, startServer as start, servingTls as tls } from '../../../test/support/node-server.ts';
-import { readUntil } from '../../../test/support/tls-client.ts';
+import { peerPair } from '../../../test/support/api-servers/node-exchange.ts';
+import { askHttp2, http2Client, rawClient } from '../../../test/support/clients/node-clients.ts';
+import { readUntil } from '../../../test/support/clients/tls-client.ts';
+import {
+  mirror,
+  startServer as start,
+  servingTls as tls,
+} from '../../../test/support/routers/node-server.ts';
 import { createRouterServer, type RouterServer } from './server.ts';
 import { ServerError } from './server-error.ts';
 

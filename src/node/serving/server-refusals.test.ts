@@ -8,18 +8,18 @@ import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { describe, type TestContext, test } from 'node:test';
 import { connect as connectTls } from 'node:tls';
-import { askHttp1, rawClient, readToEnd } from '../../../test/support/node-clients.ts';
-import { servingAuthority, startPeer } from '../../../test/support/node-exchange.ts';
-import { startRouter } from '../../../test/support/node-router.ts';
-import { mirror, startServer as start, startServer } from '../../../test/support/node-server.ts';
-import { clientTls } from '../../../test/support/security/certificates.ts';
+import { servingAuthority, startPeer } from '../../../test/support/api-servers/node-exchange.ts';
+import { askHttp1, rawClient, readToEnd } from '../../../test/support/clients/node-clients.ts';
+import { readUntil } from '../../../test/support/clients/tls-client.ts';
+import { startRouter } from '../../../test/support/routers/node-router.ts';
+import { mirror, startServer as start, startServer } from '../../../test/support/routers/node-server.ts';
 import {
   clusterSnapshot,
   type RouterUnderTest,
   snapshotKey,
   startRouterUnderTest,
-} from '../../../test/support/security/router-under-test.ts';
-import { readUntil } from '../../../test/support/tls-client.ts';
+} from '../../../test/support/routers/router-under-test.ts';
+import { clientTls } from '../../../test/support/security/certificates.ts';
 import { sealSnapshot } from '../../snapshot/signing/seal.ts';
 import { OneAtATime } from './connections.ts';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { askHttp1, askHttp2, http2Client, rawClient } from '../../../test/support/node-clients.ts';
-import { startServer as start } from '../../../test/support/node-server.ts';
-import { readUntil } from '../../../test/support/tls-client.ts';
+import { askHttp1, askHttp2, http2Client, rawClient } from '../../../test/support/clients/node-clients.ts';
+import { readUntil } from '../../../test/support/clients/tls-client.ts';
+import { startServer as start } from '../../../test/support/routers/node-server.ts';
 import { statusResponse } from '../../apimachinery/status.ts';
 
 describe('the request as it stood on the wire', () => {

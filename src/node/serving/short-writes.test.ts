@@ -2,11 +2,16 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
-import { askHttp1, askHttp2, http2Client, type WireAnswer } from '../../../test/support/node-clients.ts';
-import { type Protocol, startPeer } from '../../../test/support/node-exchange.ts';
-import { next, openOver } from '../../../test/support/node-open-answer.ts';
-import { startRouter } from '../../../test/support/node-router.ts';
-import { newTransport, send } from '../../../test/support/node-transport.ts';
+import { type Protocol, startPeer } from '../../../test/support/api-servers/node-exchange.ts';
+import {
+  askHttp1,
+  askHttp2,
+  http2Client,
+  type WireAnswer,
+} from '../../../test/support/clients/node-clients.ts';
+import { next, openOver } from '../../../test/support/clients/node-open-answer.ts';
+import { startRouter } from '../../../test/support/routers/node-router.ts';
+import { newTransport, send } from '../../../test/support/routers/node-transport.ts';
 
 const protocols: readonly Protocol[] = ['h2', 'http/1.1'];
 

@@ -1,11 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { readToEnd } from '../../../test/support/node-clients.ts';
-import { destinationAt, startRawPeer } from '../../../test/support/node-exchange.ts';
-import { startRouter } from '../../../test/support/node-router.ts';
-import { connect, startDestination, switching, upgradeRequest } from '../../../test/support/node-upgrade.ts';
-import { sendAndReadToEnd } from '../../../test/support/security/raw-http1.ts';
-import { startRouterUnderTest } from '../../../test/support/security/router-under-test.ts';
+import { destinationAt, startRawPeer } from '../../../test/support/api-servers/node-exchange.ts';
+import { readToEnd } from '../../../test/support/clients/node-clients.ts';
+import {
+  connect,
+  startDestination,
+  switching,
+  upgradeRequest,
+} from '../../../test/support/clients/node-upgrade.ts';
+import { sendAndReadToEnd } from '../../../test/support/clients/raw-http1.ts';
+import { startRouter } from '../../../test/support/routers/node-router.ts';
+import { startRouterUnderTest } from '../../../test/support/routers/router-under-test.ts';
 import { statusResponse } from '../../apimachinery/status.ts';
 import { ownResponse } from '../../request/transport.ts';
 

@@ -6,19 +6,19 @@ import { Socket } from 'node:net';
 import { Duplex, PassThrough } from 'node:stream';
 import { describe, test } from 'node:test';
 import type { TLSSocket } from 'node:tls';
-import { drained } from '../../../test/support/drained.ts';
-import { eventually } from '../../../test/support/eventually.ts';
-import { askHttp1, readToEnd } from '../../../test/support/node-clients.ts';
-import { destinationAt, peerPair } from '../../../test/support/node-exchange.ts';
-import { startRouter } from '../../../test/support/node-router.ts';
+import { destinationAt, peerPair } from '../../../test/support/api-servers/node-exchange.ts';
+import { askHttp1, readToEnd } from '../../../test/support/clients/node-clients.ts';
 import {
   connect,
   echo,
   startDestination,
   switching,
   upgradeRequest,
-} from '../../../test/support/node-upgrade.ts';
-import { readUntil } from '../../../test/support/tls-client.ts';
+} from '../../../test/support/clients/node-upgrade.ts';
+import { readUntil } from '../../../test/support/clients/tls-client.ts';
+import { drained } from '../../../test/support/drained.ts';
+import { eventually } from '../../../test/support/eventually.ts';
+import { startRouter } from '../../../test/support/routers/node-router.ts';
 import { RequestRecord } from '../../request/inbound.ts';
 import { Deadlines } from '../exchange/deadlines.ts';
 import { OpenStreams } from '../exchange/open-streams.ts';

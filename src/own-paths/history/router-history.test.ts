@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { inboundRequest } from '../../../test/support/inbound-request.ts';
-import { type ServerOptions, snapshotOf } from '../../../test/support/snapshot-builder.ts';
+import { inboundRequest } from '../../../test/support/routers/inbound-request.ts';
+import { type ServerOptions, snapshotOf } from '../../../test/support/snapshots/snapshot-builder.ts';
 import { parseRequestInfo } from '../../apimachinery/request-info.ts';
 import type { Destination } from '../../request/destination.ts';
 import { RequestRecord } from '../../request/inbound.ts';

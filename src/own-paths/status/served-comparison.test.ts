@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type ServerOptions, snapshotOf } from '../../../test/support/snapshot-builder.ts';
-import { statusOf } from '../../../test/support/status-view.ts';
+import { type ServerOptions, snapshotOf } from '../../../test/support/snapshots/snapshot-builder.ts';
+import { statusOf } from '../../../test/support/snapshots/status-view.ts';
 
 function compared(servers: Readonly<Record<string, ServerOptions>>) {
   const { served } = statusOf(snapshotOf(servers));

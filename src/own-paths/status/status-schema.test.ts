@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { listedServer, statusView } from '../../../test/support/status-view.ts';
+import { listedServer, statusView } from '../../../test/support/snapshots/status-view.ts';
 import { parseRouterStatus } from './status-schema.ts';
 
 test('what a router of a newer release says besides is kept, at every depth', () => {

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
-import { servedSetKeyOf, snapshotOf } from '../../../test/support/snapshot-builder.ts';
+import { servedSetKeyOf, snapshotOf } from '../../../test/support/snapshots/snapshot-builder.ts';
 import { canonicalJson } from '../../runtime/canonical-json.ts';
 import { servedSetOf } from './handmade-snapshot.ts';
 import { snapshotLimits } from './limits.ts';

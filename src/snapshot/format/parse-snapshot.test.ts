@@ -3,7 +3,11 @@ import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import * as v from 'valibot';
-import { type ServerOptions, servedSetKeyOf, snapshotOf } from '../../../test/support/snapshot-builder.ts';
+import {
+  type ServerOptions,
+  servedSetKeyOf,
+  snapshotOf,
+} from '../../../test/support/snapshots/snapshot-builder.ts';
 import { servedSetOf } from './handmade-snapshot.ts';
 import { snapshotLimits } from './limits.ts';
 import { parseSnapshot, parseSnapshotText } from './parse-snapshot.ts';

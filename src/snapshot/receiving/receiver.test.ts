@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it, test } from 'node:test';
 import { eventually } from '../../../test/support/eventually.ts';
 import { recordingLogger } from '../../../test/support/recording-logger.ts';
-import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
+import { snapshotOf } from '../../../test/support/snapshots/snapshot-builder.ts';
 import {
   at,
   minute,
@@ -13,7 +13,7 @@ import {
   pinned,
   receiverWith,
   sealed,
-} from '../../../test/support/snapshot-receiver.ts';
+} from '../../../test/support/snapshots/snapshot-receiver.ts';
 import { silentLogger } from '../../runtime/logger.ts';
 import { createAddressPolicy } from '../addresses/address-policy.ts';
 import { setsText } from '../format/packed-snapshot.ts';

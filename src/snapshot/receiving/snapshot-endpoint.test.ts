@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { at, keys, minute, noon, receiverWith, sealed } from '../../../test/support/snapshot-receiver.ts';
+import {
+  at,
+  keys,
+  minute,
+  noon,
+  receiverWith,
+  sealed,
+} from '../../../test/support/snapshots/snapshot-receiver.ts';
 import { openSnapshot } from '../signing/open-sealed.ts';
 import { entityTagOf, getSnapshot, parseEntityTag, sealedMediaType } from './snapshot-endpoint.ts';
 

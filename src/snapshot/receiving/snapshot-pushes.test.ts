@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { eventually } from '../../../test/support/eventually.ts';
-import { receiverWith, sealed } from '../../../test/support/snapshot-receiver.ts';
+import { receiverWith, sealed } from '../../../test/support/snapshots/snapshot-receiver.ts';
 import { generateSigningKey } from '../signing/seal.ts';
 import { SnapshotPushes } from './snapshot-pushes.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { servedSetKeyOf, snapshotOf } from '../../../test/support/snapshot-builder.ts';
+import { servedSetKeyOf, snapshotOf } from '../../../test/support/snapshots/snapshot-builder.ts';
 import { parseStorageVersionName } from '../../apimachinery/group-version.ts';
 import { servedSetOf } from '../format/handmade-snapshot.ts';
 import type { Snapshot } from '../format/schema.ts';

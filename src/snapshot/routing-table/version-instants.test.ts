@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
+import { snapshotOf } from '../../../test/support/snapshots/snapshot-builder.ts';
 import { VersionInstants, versionSettlesFor } from './version-instants.ts';
 
 const made = Date.UTC(2026, 0, 31);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { calculateJwkThumbprint } from 'jose';
-import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
+import { snapshotOf } from '../../../test/support/snapshots/snapshot-builder.ts';
 import { parseSnapshotKeys } from './keys.ts';
 import { openSnapshot } from './open-sealed.ts';
 import { generateSigningKey, sealSnapshot, signingKeyOf } from './seal.ts';

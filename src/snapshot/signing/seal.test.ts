@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { base64url, CompactSign, compactVerify, exportSPKI, importJWK } from 'jose';
-import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
+import { snapshotOf } from '../../../test/support/snapshots/snapshot-builder.ts';
 import { SnapshotError, type SnapshotErrorCode } from '../format/snapshot-error.ts';
 import { type PinnedKeySet, parseSnapshotKeys } from './keys.ts';
 import { openSnapshot, sealedSnapshotType } from './open-sealed.ts';

@@ -9,7 +9,7 @@ import {
   jsonDocument,
   plainNotFound,
   refusesConnections,
-} from '../../../test/support/fake-server-documents.ts';
+} from '../../../test/support/api-servers/fake-server-documents.ts';
 import { ownDiscoveryAccept } from '../../discovery/own-documents.ts';
 import { readServer } from './read-server.ts';
 import type { ReadErrorCode } from './server-documents.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
-import { clusterStates, placesOf } from '../../../test/support/cluster-states.ts';
+import { clusterStates, placesOf } from '../../../test/support/clusters/cluster-states.ts';
 import { parseApiEndpoints } from './endpoints.ts';
 import { parseIdentityLease } from './leases.ts';
 

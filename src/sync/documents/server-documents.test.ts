@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { jsonDocument } from '../../../test/support/fake-server-documents.ts';
+import { jsonDocument } from '../../../test/support/api-servers/fake-server-documents.ts';
 import { getJson, listObjects, type ReadErrorCode, type ServerDocument } from './server-documents.ts';
 
 const json = 'application/json';

@@ -8,7 +8,7 @@ import {
   fakeServer,
   hangs,
   refusesConnections,
-} from '../../../test/support/fake-server-documents.ts';
+} from '../../../test/support/api-servers/fake-server-documents.ts';
 import { manualClock, mockTimersOfSomeLength, settle } from '../../../test/support/manual-clock.ts';
 import type { ServedSet } from '../../snapshot/format/schema.ts';
 import { buildSnapshot } from '../build-snapshot.ts';

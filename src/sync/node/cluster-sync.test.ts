@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
+import { exampleCluster } from '../../../test/support/clusters/example-cluster.ts';
 import { eventually } from '../../../test/support/eventually.ts';
-import { exampleCluster } from '../../../test/support/example-cluster.ts';
 import { loadClusterAccess } from '../../node/credentials/cluster-access.ts';
 import type { Snapshot } from '../../snapshot/format/schema.ts';
 import type { SyncTiming } from '../documents/timing.ts';

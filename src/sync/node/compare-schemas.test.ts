@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { syncCluster } from '../../../test/support/sync-cluster.ts';
+import { syncCluster } from '../../../test/support/clusters/sync-cluster.ts';
 import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
 import { syncOnce } from './run-sync.ts';
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
 import { type TestContext, test } from 'node:test';
+import { setEndpoints } from '../../../test/support/api-servers/kubernetes-endpoints.ts';
 import { createAuthority } from '../../../test/support/certificates.ts';
+import { exampleCluster } from '../../../test/support/clusters/example-cluster.ts';
 import { eventually } from '../../../test/support/eventually.ts';
-import { exampleCluster } from '../../../test/support/example-cluster.ts';
-import { setEndpoints } from '../../../test/support/kubernetes-endpoints.ts';
 import { listenOnLoopback } from '../../../test/support/listen-on-loopback.ts';
 import { loadClusterAccess } from '../../node/credentials/cluster-access.ts';
 import { createAddressPolicy } from '../../snapshot/addresses/address-policy.ts';

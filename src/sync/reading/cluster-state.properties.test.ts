@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { clusterStates, leaseOf, startOfTime } from '../../../test/support/cluster-states.ts';
+import { clusterStates, leaseOf, startOfTime } from '../../../test/support/clusters/cluster-states.ts';
 import { placeOf, placeOfServer } from '../documents/endpoints.ts';
 import type { ClusterState } from './cluster-state.ts';
 

@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { clusterStates, leaseOf, placesOf, startOfTime } from '../../../test/support/cluster-states.ts';
+import {
+  clusterStates,
+  leaseOf,
+  placesOf,
+  startOfTime,
+} from '../../../test/support/clusters/cluster-states.ts';
 import type { ClusterState } from './cluster-state.ts';
 
 const a = 'apiserver-hxhuy3rsmzqt3nvdbfa4wlpycq';

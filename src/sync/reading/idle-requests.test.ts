@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { listResponse, scriptedWatch } from '../../../test/support/api-servers/scripted-watch.ts';
 import { manualClock, settle } from '../../../test/support/manual-clock.ts';
-import { listResponse, scriptedWatch } from '../../../test/support/scripted-watch.ts';
 import { WatchedCluster } from './cluster-source.ts';
 
 const lease = (renewTime: number) => ({

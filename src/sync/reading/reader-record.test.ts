@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { fakeServer } from '../../../test/support/fake-server-documents.ts';
+import { fakeServer } from '../../../test/support/api-servers/fake-server-documents.ts';
 import type { FailedReading, SuccessfulReading } from '../documents/sync-server.ts';
 import {
   endsAt,

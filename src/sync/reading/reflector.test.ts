@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { jsonDocument, plainNotFound } from '../../../test/support/fake-server-documents.ts';
+import { jsonDocument, plainNotFound } from '../../../test/support/api-servers/fake-server-documents.ts';
+import { listResponse, scriptedWatch, thing } from '../../../test/support/api-servers/scripted-watch.ts';
 import { manualClock, settle } from '../../../test/support/manual-clock.ts';
-import { listResponse, scriptedWatch, thing } from '../../../test/support/scripted-watch.ts';
 import { ReadError } from '../documents/server-documents.ts';
 import { defaultTiming } from '../documents/timing.ts';
 import { objectKey, Reflector } from './reflector.ts';

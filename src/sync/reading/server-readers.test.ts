@@ -8,7 +8,7 @@ import {
   hangs,
   jsonDocument,
   refusesConnections,
-} from '../../../test/support/fake-server-documents.ts';
+} from '../../../test/support/api-servers/fake-server-documents.ts';
 import { manualClock, mockTimersOfSomeLength, settle } from '../../../test/support/manual-clock.ts';
 import { ReadError, type ServerDocument } from '../documents/server-documents.ts';
 import { defaultTiming } from '../documents/timing.ts';

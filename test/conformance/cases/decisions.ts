@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { firstHeader } from '../../../src/apimachinery/raw-headers.ts';
-import { type DecisionRow, decisionRows, localId } from '../../support/decision-rows.ts';
+import { type DecisionRow, decisionRows, localId } from '../../support/clusters/decision-rows.ts';
 import { user } from '../callers.ts';
 import { answerNotFound } from '../cluster.ts';
 import type { CaseGroup, ConformanceCase, World } from '../conformance-case.ts';

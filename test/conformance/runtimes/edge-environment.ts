@@ -1,4 +1,4 @@
-import { localId } from '../../support/decision-rows.ts';
+import { localId } from '../../support/clusters/decision-rows.ts';
 import type { Cluster } from '../cluster.ts';
 import { routerSpeaker, snapshotKeysText } from '../credentials.ts';
 import { tokenVariables } from '../oidc-tokens.ts';

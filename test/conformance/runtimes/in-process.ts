@@ -9,7 +9,7 @@ import { createAddressPolicy } from '../../../src/snapshot/addresses/address-pol
 import { SnapshotReceiver } from '../../../src/snapshot/receiving/receiver.ts';
 import { createMemorySnapshotStore } from '../../../src/snapshot/receiving/snapshot-store.ts';
 import { parseSnapshotKeys } from '../../../src/snapshot/signing/keys.ts';
-import { localId } from '../../support/decision-rows.ts';
+import { localId } from '../../support/clusters/decision-rows.ts';
 import type { Cluster } from '../cluster.ts';
 import { assertionKeysText, clusterAuthority, frontProxyPair, snapshotKeysText } from '../credentials.ts';
 import type { ConformanceRuntime, RunningRuntime } from '../runtime.ts';

@@ -1,6 +1,6 @@
-import { localId } from '../../support/decision-rows.ts';
-import { startRouterByFlags } from '../../support/router-by-flags.ts';
-import { completeServeOptions } from '../../support/serve-options.ts';
+import { localId } from '../../support/clusters/decision-rows.ts';
+import { startRouterByFlags } from '../../support/routers/router-by-flags.ts';
+import { completeServeOptions } from '../../support/routers/serve-options.ts';
 import type { Cluster } from '../cluster.ts';
 import {
   assertionKeysText,

@@ -1,5 +1,5 @@
 import type { Snapshot } from '../../../src/snapshot/format/schema.ts';
-import { type ServerOptions, snapshotOf } from '../../support/snapshot-builder.ts';
+import { type ServerOptions, snapshotOf } from '../../support/snapshots/snapshot-builder.ts';
 
 const everywhere = [
   'v1/pods',

@@ -5,7 +5,7 @@ import type { RouterStatus } from '../../../src/own-paths/status/status-schema.t
 import type { Explanation } from '../../../src/proxy/explain.ts';
 import type { ServerStatus } from '../../../src/servers/server-book.ts';
 import type { SnapshotServer } from '../../../src/snapshot/format/schema.ts';
-import { listedServer, statusView } from '../../support/status-view.ts';
+import { listedServer, statusView } from '../../support/snapshots/status-view.ts';
 
 /** Text that an attacker would write into a field: it leaves text, attributes, comments and scripts alike. */
 export function hostileText(field: string): string {

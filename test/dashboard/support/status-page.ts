@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { after, before, type TestContext } from 'node:test';
 import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
 import type { Snapshot } from '../../../src/snapshot/format/schema.ts';
-import { type StartedRouter, startRouterWithFiles } from '../../support/started-router.ts';
-import type { Answer } from '../../support/tls-client.ts';
+import type { Answer } from '../../support/clients/tls-client.ts';
+import { type StartedRouter, startRouterWithFiles } from '../../support/routers/started-router.ts';
 import { chromiumMissing, launchChromium } from './chromium.ts';
 import type { Ports } from './clusters.ts';
 

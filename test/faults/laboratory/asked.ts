@@ -1,4 +1,4 @@
-import type { Protocol } from '../../support/api-server-double.ts';
+import type { Protocol } from '../../support/api-servers/api-server-double.ts';
 import type { SeenRequest } from './record.ts';
 
 /** A request at a scripted server, and all that can be done about it. */

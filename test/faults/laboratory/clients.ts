@@ -2,9 +2,9 @@ import type { IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { TestContext } from 'node:test';
 import { statusOf } from '../../../packages/http2/test/hpack.ts';
-import type { Protocol } from '../../support/api-server-double.ts';
+import type { Protocol } from '../../support/api-servers/api-server-double.ts';
+import { frame, frameFlag, frameType, rawHttp2 } from '../../support/clients/raw-http2.ts';
 import { type Client, clientTls } from '../../support/security/certificates.ts';
-import { frame, frameFlag, frameType, rawHttp2 } from '../../support/security/raw-http2.ts';
 import { type ClientAnswer, requestIdHeader } from './record.ts';
 
 export interface ClientRequest {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createServer, type Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { createSecureContext, TLSSocket } from 'node:tls';
-import { type Protocol, protocols } from '../../support/api-server-double.ts';
+import { type Protocol, protocols } from '../../support/api-servers/api-server-double.ts';
 import { createAuthority } from '../../support/certificates.ts';
 import { eventually } from '../../support/eventually.ts';
 import { freePort } from '../../support/free-port.ts';

@@ -1,5 +1,5 @@
 import type { ServeConfig } from '../../../src/node/configuration/serve-config.ts';
-import type { Protocol } from '../../support/api-server-double.ts';
+import type { Protocol } from '../../support/api-servers/api-server-double.ts';
 import type { Script } from './asked.ts';
 import type { Laboratory } from './laboratory.ts';
 import type { WireOptions } from './wire.ts';

@@ -1,5 +1,5 @@
 import { fieldBlock } from '../../../packages/http2/test/hpack.ts';
-import { frame, frameFlag, frameType } from '../../support/security/raw-http2.ts';
+import { frame, frameFlag, frameType } from '../../support/clients/raw-http2.ts';
 
 /** @param lastStream the last one that the server has processed, or will process (RFC 9113 section 6.8) */
 export function goAway(lastStream: number, code: number): Buffer {

@@ -1,4 +1,4 @@
-import type { Protocol } from '../../support/api-server-double.ts';
+import type { Protocol } from '../../support/api-servers/api-server-double.ts';
 import type { Client } from '../../support/security/certificates.ts';
 
 /** How far an answer came. */

@@ -10,7 +10,7 @@ import type { AddressInfo, Server, Socket } from 'node:net';
 import type { TestContext } from 'node:test';
 import type { TLSSocket } from 'node:tls';
 import { allHeaders, firstHeader, type RawHeaders } from '../../../src/apimachinery/raw-headers.ts';
-import { frame, frameFlag, frameType } from '../../support/security/raw-http2.ts';
+import { frame, frameFlag, frameType } from '../../support/clients/raw-http2.ts';
 import { type Asked, answerWell, type Script } from './asked.ts';
 import { requestIdHeader, type SeenRequest } from './record.ts';
 import { insideOf, type Wire, type WireOptions, wireServer } from './wire.ts';

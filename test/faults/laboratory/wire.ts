@@ -1,7 +1,7 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { createSecureContext, TLSSocket } from 'node:tls';
-import type { Protocol } from '../../support/api-server-double.ts';
+import type { Protocol } from '../../support/api-servers/api-server-double.ts';
 import type { CertificatePair } from '../../support/certificates.ts';
 import { apiServerPair, frontProxyAuthority } from '../../support/security/certificates.ts';
 

@@ -6,14 +6,14 @@ import { connect } from 'node:tls';
 import fc from 'fast-check';
 import { mutated } from '../../../packages/http2/test/fuzz/mutation.ts';
 import { allHeaders } from '../../../src/apimachinery/raw-headers.ts';
-import type { ReceivedRequest } from '../../support/api-server-double.ts';
+import type { ReceivedRequest } from '../../support/api-servers/api-server-double.ts';
 import { eventually } from '../../support/eventually.ts';
-import { clientTls } from '../../support/security/certificates.ts';
 import {
   type RouterUnderTest,
   startRouterUnderTest,
   targets,
-} from '../../support/security/router-under-test.ts';
+} from '../../support/routers/router-under-test.ts';
+import { clientTls } from '../../support/security/certificates.ts';
 import { chunkedSmuggled, smuggled } from '../../support/security/smuggling-vectors.ts';
 import { fuzz } from '../fuzz-target.ts';
 import { readingsOf, type StrictRequest } from '../strict-http1.ts';

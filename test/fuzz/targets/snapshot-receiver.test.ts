@@ -6,7 +6,7 @@ import { SnapshotError } from '../../../src/snapshot/format/snapshot-error.ts';
 import { SnapshotReceiver } from '../../../src/snapshot/receiving/receiver.ts';
 import { createMemorySnapshotStore } from '../../../src/snapshot/receiving/snapshot-store.ts';
 import { generateSigningKey } from '../../../src/snapshot/signing/seal.ts';
-import { at, minute, next, noon, old, pinned, sealed } from '../../support/snapshot-receiver.ts';
+import { at, minute, next, noon, old, pinned, sealed } from '../../support/snapshots/snapshot-receiver.ts';
 import { fuzz } from '../fuzz-target.ts';
 
 const stranger = await generateSigningKey('ES256');

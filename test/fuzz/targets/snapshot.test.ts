@@ -9,7 +9,7 @@ import { buildRoutingTable } from '../../../src/snapshot/routing-table/build-rou
 import { parseSnapshotKeys } from '../../../src/snapshot/signing/keys.ts';
 import { openSnapshot } from '../../../src/snapshot/signing/open-sealed.ts';
 import { generateSigningKey, sealSnapshot, signingKeyOf } from '../../../src/snapshot/signing/seal.ts';
-import { snapshotOf } from '../../support/snapshot-builder.ts';
+import { snapshotOf } from '../../support/snapshots/snapshot-builder.ts';
 import { fuzz } from '../fuzz-target.ts';
 
 const { publicJwk, privateJwk } = await generateSigningKey('EdDSA');

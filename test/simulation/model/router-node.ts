@@ -7,7 +7,7 @@ import { memoryForOthers } from '../../../src/node/exchange/serving-limits.ts';
 import { startRouter } from '../../../src/node/process/start-router.ts';
 import type { PreferredVersion } from '../../../src/routing/decision.ts';
 import { openEmbeddedSync } from '../../../src/sync/node/embedded-sync.ts';
-import { commandContext } from '../../support/command-context.ts';
+import { commandContext } from '../../support/commands/command-context.ts';
 import type { Machine } from '../virtual/virtual-time.ts';
 import { files } from './access.ts';
 import { Disk } from './disk.ts';

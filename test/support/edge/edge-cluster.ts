@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { firstHeader } from '../../../src/apimachinery/raw-headers.ts';
 import type { Snapshot } from '../../../src/snapshot/format/schema.ts';
-import { type AnswerUpgrade, type ApiServerDouble, openApiServer } from '../api-server-double.ts';
+import { type AnswerUpgrade, type ApiServerDouble, openApiServer } from '../api-servers/api-server-double.ts';
 import { type Speaker, speaker } from '../assertions.ts';
 import { type Authority, type CertificatePair, createAuthority } from '../certificates.ts';
-import { jobsDiscovery } from '../decision-rows.ts';
-import { type SnapshotOptions, snapshotOf } from '../snapshot-builder.ts';
+import { jobsDiscovery } from '../clusters/decision-rows.ts';
+import { type SnapshotOptions, snapshotOf } from '../snapshots/snapshot-builder.ts';
 
 /** RFC 6455 section 4.2.2; what comes masked goes back unmasked, payloads below 126 bytes. */
 const echoWebSocket: AnswerUpgrade = (socket, { headers }) => {

@@ -1,5 +1,6 @@
 import type { Miniflare } from '../../../scripts/runtimes/index.ts';
 import { sealSnapshot } from '../../../src/snapshot/signing/seal.ts';
+import { createEdgeCluster, type EdgeCluster } from './edge-cluster.ts';
 import {
   type StartWorkersOptions,
   snapshotObject,
@@ -7,8 +8,7 @@ import {
   type WorkerBindings,
   type WorkersByName,
   workerOf,
-} from '../worker-runtime.ts';
-import { createEdgeCluster, type EdgeCluster } from './edge-cluster.ts';
+} from './worker-runtime.ts';
 
 /** User that pushes snapshots: an administrator whose certificate the platform has verified. */
 export const administrator = {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { allHeaders, headerLines, type RawHeaders } from '../../../src/apimachinery/raw-headers.ts';
-import type { ReceivedRequest } from '../api-server-double.ts';
+import type { ReceivedRequest } from '../api-servers/api-server-double.ts';
 import type { Client } from './certificates.ts';
 
 /** Everything by which a client could claim to be someone, or to have been rerouted, in every spelling. */

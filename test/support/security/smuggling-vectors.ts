@@ -1,4 +1,4 @@
-import { targets } from './router-under-test.ts';
+import { targets } from '../routers/router-under-test.ts';
 
 /** Bytes of one hostile request, as a byte string. */
 export interface Vector {

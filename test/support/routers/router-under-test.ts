@@ -1,0 +1,212 @@
+import assert from 'node:assert/strict';
+import type { TestContext } from 'node:test';
+import type {
+  HealthConfig,
+  RunningRouter,
+  ServeConfig,
+} from '../../../src/node/configuration/serve-config.ts';
+import type { Snapshot } from '../../../src/snapshot/format/schema.ts';
+import { sealedMediaType } from '../../../src/snapshot/receiving/snapshot-endpoint.ts';
+import { generateSigningKey, sealSnapshot, signingKeyOf } from '../../../src/snapshot/signing/seal.ts';
+import { type ApiServerDouble, type Protocol, startApiServer } from '../api-servers/api-server-double.ts';
+import { ask, type WireAnswer } from '../clients/ask.ts';
+import {
+  apiServerPair,
+  clusterAuthority,
+  frontProxyAuthority,
+  proxyClientPair,
+  servingPair,
+} from '../security/certificates.ts';
+import { keptLog } from '../security/kept-log.ts';
+import { assertNoSecretIn, keepSecret } from '../security/secrets.ts';
+import { type SnapshotOptions, snapshotOf } from '../snapshots/snapshot-builder.ts';
+import { portOf, type RouterByFlags, startRouterByFlags } from './router-by-flags.ts';
+import { completeServeOptions, type FlagChanges } from './serve-options.ts';
+
+const generated = await generateSigningKey('EdDSA');
+export const snapshotKey = signingKeyOf(generated.privateJwk);
+keepSecret(String(generated.privateJwk.d));
+
+/** Files by name. */
+type Files = Readonly<Record<string, string>>;
+
+/** Pinned by every router under test; `readFile` of the command line finds them under these names. */
+const commonFiles: Files = {
+  'ca.crt': clusterAuthority.certificate,
+  'front-proxy-ca.crt': frontProxyAuthority.certificate,
+  'serving.crt': servingPair.chain,
+  'serving.key': servingPair.privateKey,
+  'front-proxy-client.crt': proxyClientPair.chain,
+  'front-proxy-client.key': proxyClientPair.privateKey,
+  'snapshot-keys.json': JSON.stringify({ keys: [generated.publicJwk] }),
+};
+
+/** Which resources tell the servers apart. */
+export const targets = {
+  local: '/api/v1/namespaces/default/pods',
+  peer: '/apis/batch/v1/namespaces/default/jobs',
+} as const;
+
+export interface Backends {
+  readonly local: ApiServerDouble;
+  readonly peer: ApiServerDouble;
+  /** No snapshot names it: nothing may ever reach it. */
+  readonly stranger: ApiServerDouble;
+}
+
+export interface RouterUnderTest extends Backends {
+  readonly port: number;
+  readonly running: RunningRouter;
+  readonly logLines: readonly string[];
+  /** Pushes a snapshot as the sync job does. */
+  push(snapshot: Snapshot): Promise<WireAnswer>;
+  /** Requests that all three backends got. */
+  allRequests(): ApiServerDouble['requests'];
+}
+
+export type Configure = (config: ServeConfig) => ServeConfig;
+
+/** How health is found out, where it is found out at all. */
+export function withHealth(changes: Partial<HealthConfig>): Configure {
+  return ({ health, ...config }) => ({ ...config, health: health && { ...health, ...changes } });
+}
+
+export interface RouterUnderTestOptions {
+  readonly serverId?: string;
+  /** Protocol of the backends. Default HTTP/1.1, where smuggling is possible. */
+  readonly destinations?: Protocol;
+  readonly flags?: FlagChanges;
+  /** For what no flag sets. */
+  readonly configure?: Configure;
+  /** Made from the backends; `undefined` pushes none. Default: `clusterSnapshot`. */
+  readonly snapshot?: (backends: Backends) => Snapshot | undefined;
+}
+
+/** Something that listens on loopback. */
+interface Listening {
+  readonly port: number;
+}
+
+/** Local serves pods, the peer also jobs. */
+export function clusterSnapshot(
+  backends: { readonly peer: Listening },
+  options: SnapshotOptions = {},
+): Snapshot {
+  return snapshotOf(
+    {
+      local: { serves: ['v1/pods', 'apps/v1/deployments'] },
+      peer: { serves: ['v1/pods', 'batch/v1/jobs'], address: `127.0.0.1:${backends.peer.port}` },
+    },
+    options,
+  );
+}
+
+/** An API server that accepts the front proxies of these tests. */
+export function startBackend(
+  context: TestContext,
+  id: string,
+  protocol: Protocol = 'http/1.1',
+): Promise<ApiServerDouble> {
+  const clientAuthorities = frontProxyAuthority.certificate;
+  return startApiServer(context, id, protocol, { pair: apiServerPair, clientAuthorities });
+}
+
+/**
+ * A whole router, started from its command line's flags, on loopback TLS, in front of three recording servers.
+ * When the test ends everything it logged is searched for secrets.
+ */
+export async function startRouterUnderTest(
+  context: TestContext,
+  options: RouterUnderTestOptions = {},
+): Promise<RouterUnderTest> {
+  const { serverId = 'local', destinations = 'http/1.1', snapshot = clusterSnapshot } = options;
+  const logLines: string[] = [];
+  // Before the router's own: hooks run in the order in which they were registered.
+  const local = await startBackend(context, 'local', destinations);
+  const peer = await startBackend(context, 'peer', destinations);
+  const stranger = await startBackend(context, 'stranger', destinations);
+  const flags: FlagChanges = { 'server-id': [serverId], 'local-server': [local.origin], ...options.flags };
+  const running = await startRunning(context, logLines, flags, options);
+  const port = portOf(running);
+  const router: RouterUnderTest = {
+    local,
+    peer,
+    stranger,
+    port,
+    running,
+    logLines,
+    push: (pushed) => pushSnapshot(port, pushed),
+    allRequests: () => [local, peer, stranger].flatMap(({ requests }) => requests),
+  };
+  const first = snapshot(router);
+  if (first !== undefined) assert.equal((await router.push(first)).status, 200);
+  return router;
+}
+
+/**
+ * One router by its flags; its port. Everything it logs is kept in `logLines` and searched at the end.
+ * @param files beside those of every router
+ */
+export async function startOne(
+  context: TestContext,
+  logLines: string[],
+  flags: FlagChanges,
+  files?: Files,
+  configure?: Configure,
+): Promise<number> {
+  return portOf(await startRunning(context, logLines, flags, { ...(files && { files }), configure }));
+}
+
+/** @param options `closes` is how long requests have at the end of the test, milliseconds */
+export async function startRunning(
+  context: TestContext,
+  logLines: string[],
+  flags: FlagChanges,
+  {
+    files,
+    closes,
+    ...options
+  }: Pick<RouterByFlags, 'configure' | 'source'> & { readonly files?: Files; readonly closes?: number } = {},
+): Promise<RunningRouter> {
+  const running = await startRouterByFlags(
+    { ...commonFlags, ...flags },
+    { ...options, logger: keptLog(logLines), readFile: fileOf(files) },
+  );
+  context.after(async () => {
+    await running.close(closes);
+    for (const line of logLines) assertNoSecretIn(line, `the log line ${line}`);
+  });
+  return running;
+}
+
+const fileOf =
+  (more: Files = {}) =>
+  (path: string): string =>
+    more[path] ?? commonFiles[path] ?? assert.fail(`no file ${path}`);
+
+export async function pushSnapshot(port: number, snapshot: Snapshot): Promise<WireAnswer> {
+  return pushText(port, await sealSnapshot(snapshot, snapshotKey));
+}
+
+/** @param body what is sent instead of a sealed snapshot */
+export function pushText(port: number, body: string): Promise<WireAnswer> {
+  return ask(port, {
+    client: 'admin',
+    method: 'PUT',
+    path: '/.mixed-version-proxy/v1/snapshot',
+    headers: ['content-type', sealedMediaType],
+    body,
+  });
+}
+
+const commonFlags: FlagChanges = {
+  ...completeServeOptions,
+  'server-id': undefined,
+  'local-server': undefined,
+  'snapshot-file': undefined,
+  'bind-address': ['127.0.0.1'],
+  'secure-port': ['0'],
+  'allow-loopback-peers': ['true'],
+  // Tests look at every request that the backends get.
+  'health-check-interval': ['0s'],
+};
