@@ -315,17 +315,6 @@ test('one round returns the readings and the result of each delivery', async () 
   assert.equal(healthy.ok, true);
 });
 
-test('one round overtakes a router that holds a higher generation', async () => {
-  const responses: DeliveryResult[] = [
-    { kind: 'newer-held', generation: 2 ** 40, message: '409' },
-    { kind: 'accepted' },
-  ];
-  const target = recordingTarget(() => responses.shift() ?? { kind: 'accepted' });
-  const { ok } = await runOnce(optionsFor({ a: fakeServer(older) }, { targets: [target] }), never);
-  assert.equal(ok, true);
-  assert.equal(target.taken[0]?.metadata.generation, 2 ** 40 + 1);
-});
-
 test('a target that throws is a failed delivery, and the other targets get the snapshot', async () => {
   const targets: SyncParts['targets'] = [
     { name: 'one', put: async () => assert.fail('a bug') },

@@ -1,12 +1,5 @@
 import type { Snapshot } from '../snapshot/format/schema.ts';
-import type { SigningKey } from '../snapshot/signing/seal.ts';
-import {
-  type Delivery,
-  type DeliveryResult,
-  deliverTo,
-  type SnapshotTarget,
-  sealDelivery,
-} from './deliver.ts';
+import { type DeliveryResult, deliverTo, sealDelivery } from './deliver.ts';
 import type { ServerReading } from './documents/sync-server.ts';
 import { ClusterReader, type RoundOutcome } from './round.ts';
 import type { SyncParts } from './sync-parts.ts';
@@ -30,7 +23,7 @@ export async function runOnce(parts: SyncParts, signal: AbortSignal): Promise<Sy
       : await Promise.all(
           targets.map(async (target) => ({
             target: target.name,
-            result: await deliverOnce(target, delivery, signingKey, signal),
+            result: await deliverTo(target, delivery, signal),
           })),
         );
   const servers = [...records.values()];
@@ -65,19 +58,4 @@ async function oneRound(parts: SyncParts, signal: AbortSignal): Promise<RoundOut
     over.abort();
     await watching;
   }
-}
-
-/** A router that holds a higher generation is overtaken. One that cannot be reached is left to the next run. */
-async function deliverOnce(
-  target: SnapshotTarget,
-  delivery: Delivery,
-  signingKey: SigningKey | undefined,
-  signal: AbortSignal,
-): Promise<DeliveryResult> {
-  const result = await deliverTo(target, delivery, signal);
-  if (result.kind !== 'newer-held') return result;
-  const { metadata } = delivery.snapshot;
-  const generation = (result.generation ?? metadata.generation) + 1;
-  const next = { ...delivery.snapshot, metadata: { ...metadata, generation } };
-  return deliverTo(target, await sealDelivery(next, signingKey), signal);
 }
