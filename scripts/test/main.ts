@@ -15,7 +15,12 @@ const slowEnding = '.slow.test.ts';
  * The suites of a part (`src/cli`, with the folders in it) share a process, which loads the product once for all of them:
  * this many files to each process. Where they wait more than they compute, fewer: the processes wait beside each other.
  */
-const filesPerProcess: Readonly<Record<string, number>> = { test: 4, 'test/security': 6, 'test/faults': 5 };
+const filesPerProcess: Readonly<Record<string, number>> = {
+  test: 4,
+  'test/e2e': 3,
+  'test/security': 6,
+  'test/faults': 5,
+};
 const mostFilesPerProcess = 15;
 /** Suites with a process of their own: each measures the memory of its process, or builds a Worker in a hook. */
 const ownProcess =
@@ -52,13 +57,17 @@ const total = (key: 'passed' | 'failed' | 'skipped') => runs.reduce((sum, run) =
 console.log(`${total('passed')} passed, ${total('failed')} failed, ${total('skipped')} skipped`);
 process.exitCode = failed.length === 0 && runs.length > 0 ? 0 : 1;
 
-/** Files that share a process; those that take the longest first, so that none is left to run alone at the end. */
+/** Files that share a process; those that wait the longest first, so that none is left to run alone at the end. */
 function together(paths: readonly string[]): string[][] {
   const groups = Map.groupBy(paths, (path) => (ownProcess.test(path) ? path : partOf(path)));
   const takesLong = ([path = '']: readonly string[]) => Number(path.startsWith('test/'));
   return [...groups]
-    .flatMap(([part, group]) => dealtOut(group, filesPerProcess[part] ?? mostFilesPerProcess))
-    .sort((one, other) => takesLong(other) - takesLong(one) || other.length - one.length);
+    .map(([part, group]) => ({
+      group,
+      atMost: ownProcess.test(part) ? 1 : (filesPerProcess[part] ?? mostFilesPerProcess),
+    }))
+    .sort((one, other) => one.atMost - other.atMost || takesLong(other.group) - takesLong(one.group))
+    .flatMap(({ group, atMost }) => dealtOut(group, atMost));
 }
 
 /** As cards are, so that neighbours, which often wait for the same, are in different groups. */
