@@ -76,35 +76,40 @@ export function explainRequest(
   table: RoutingTable | undefined,
   context: ExplainContext,
 ): Explanation {
-  const { method } = request;
-  const target = requestTarget(request.url);
-  const notes: string[] = [];
-  if (!isUrlToExplain(request.url)) {
-    const message = `write a path that begins with /, or an https:// URL, not ${request.url}`;
-    return {
-      requestInfo: null,
-      decision: 'refused',
-      reason: 'AmbiguousRequestTarget',
-      message,
-      candidates: [],
-      notes,
-      trace: [],
-    };
+  const { method, url } = request;
+  if (!isUrlToExplain(url)) {
+    return refused(
+      'AmbiguousRequestTarget',
+      `write a path that begins with /, or an https:// URL, not ${url}`,
+    );
   }
   const usual = method.toUpperCase();
-  if (method !== usual) notes.push(`${method} is not ${usual}: methods are case-sensitive`);
+  const notes = method === usual ? [] : [`${method} is not ${usual}: methods are case-sensitive`];
+  const target = requestTarget(url);
   let requestInfo: RequestInfo;
   try {
     requestInfo = parseRequestInfo(method, target);
   } catch (error) {
     if (!(error instanceof RequestInfoError)) throw error;
-    const { code, message } = error;
-    const undecided = { candidates: [], notes, trace: [] };
-    return { requestInfo: null, decision: 'refused', reason: code, message, ...undecided };
+    return refused(error.code, error.message, notes);
   }
-  const ownNote = noteOnOwnPath(target, requestInfo.path);
-  if (ownNote !== undefined) notes.push(ownNote);
+  return explainAccepted(requestInfo, target, table, context, notes);
+}
+
+function refused(reason: Explanation['reason'], message: string, notes: readonly string[] = []): Explanation {
+  return { requestInfo: null, decision: 'refused', reason, message, candidates: [], notes, trace: [] };
+}
+
+/** @param before notes on the request as it was written */
+function explainAccepted(
+  requestInfo: RequestInfo,
+  target: string,
+  table: RoutingTable | undefined,
+  context: ExplainContext,
+  before: readonly string[],
+): Explanation {
   const { enabled = true, healthOf, localServerIsDown = false } = context;
+  const notes = [...before];
   const trace: DecisionStep[] = [];
   const decision = enabled
     ? decide(requestInfo, table, {
@@ -116,7 +121,9 @@ export function explainRequest(
     : gateIsOff;
   const candidates = explained(decision.candidates, healthOf);
   const versions = versionsOf(decision, healthOf);
-  if (ownNote === undefined) {
+  const ownNote = noteOnOwnPath(target, requestInfo.path);
+  if (ownNote !== undefined) notes.push(ownNote);
+  else {
     const apiService = table?.snapshot.apiServices.find(
       ({ group, version }) => group === requestInfo.apiGroup && version === requestInfo.apiVersion,
     );
