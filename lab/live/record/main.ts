@@ -9,6 +9,7 @@ import { execFile } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
+import { minorVersion } from '../../../src/apimachinery/server-version.ts';
 import { recordedVersions } from '../../../src/cli/doctor/recorded-versions.ts';
 import type { Snapshot } from '../../../src/snapshot/format/schema.ts';
 import { snapshotFromFolder } from '../../../src/sync/node/recording.ts';
@@ -56,6 +57,11 @@ async function recorded(etcd: string, binary: ApiServerBinary) {
     ]);
     const { snapshot, warnings } = await snapshotFromFolder(folder, { alwaysReadsSchemas: true });
     if (snapshot === undefined) throw new Error(`${binary.version}: ${warnings.join('; ')}`);
+    const [recorded] = snapshot.servers;
+    // A program that was built without its version says another one in /version than its file is called by.
+    if (minorVersion(recorded?.version) !== binary.version) {
+      throw new Error(`${binary.path} says that it is ${recorded?.version}`);
+    }
     for (const warning of warnings) console.log(`${binary.version}: ${warning}`);
     return { version: binary.version, snapshot: withoutPlaces(snapshot) };
   } finally {
