@@ -2,7 +2,7 @@ import { createHook } from 'node:async_hooks';
 import type { TestContext } from 'node:test';
 import type { Clock } from '../../src/runtime/time.ts';
 
-export interface ManualClock extends Clock {
+interface ManualClock extends Clock {
   /** Lets time pass, ending the sleeps that it covers in their order, each with what follows from it. */
   advance(milliseconds: number): Promise<void>;
   /** Sets what `now` says by so much without any time passing, as an administrator or NTP does. */

@@ -130,7 +130,7 @@ export function watchWithKubectl(kubectl: Kubectl, home: string, args: readonly 
 }
 
 /** Starts kubectl and leaves it running. */
-export function spawnKubectl(kubectl: Kubectl, home: string, args: readonly string[]): ChildProcess {
+function spawnKubectl(kubectl: Kubectl, home: string, args: readonly string[]): ChildProcess {
   return spawn(kubectl.path, args, {
     env: kubectlEnvironment(kubectl, home),
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -17,7 +17,7 @@ export interface TlsAnswer {
   readonly text: string;
 }
 
-export interface TlsRequestOptions {
+interface TlsRequestOptions {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;

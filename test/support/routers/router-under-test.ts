@@ -71,7 +71,7 @@ export function withHealth(changes: Partial<HealthConfig>): Configure {
   return ({ health, ...config }) => ({ ...config, health: health && { ...health, ...changes } });
 }
 
-export interface RouterUnderTestOptions {
+interface RouterUnderTestOptions {
   readonly serverId?: string;
   /** Protocol of the backends. Default HTTP/1.1, where smuggling is possible. */
   readonly destinations?: Protocol;

@@ -2,7 +2,6 @@ import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import type { RawServeFlags } from '../../../demo/checked-flags.ts';
-import type { RouterFlag } from '../../../src/node/configuration/router-settings.ts';
 import type { RunningRouter } from '../../../src/node/configuration/serve-config.ts';
 import type { Snapshot } from '../../../src/snapshot/format/schema.ts';
 import {
@@ -16,7 +15,7 @@ import { type Authority, type CertificatePair, createAuthority } from '../certif
 import { type Answer, askOverHttp2, openHttp2 } from '../clients/tls-client.ts';
 import { type LogLine, recordingLogger } from '../recording-logger.ts';
 import { temporaryDirectory } from '../temporary-directory.ts';
-import { portOf, startRouterByFlags } from './router-by-flags.ts';
+import { type GivenFlags, portOf, startRouterByFlags } from './router-by-flags.ts';
 
 /** The authorities of a cluster. */
 interface ClusterAuthorities {
@@ -33,8 +32,6 @@ export interface StartedRouter {
   readonly logs: readonly LogLine[];
   /** Replaces a file as a renewal does: by a whole new one. */
   write(name: string, text: string): Promise<void>;
-  /** Replaces the configuration file. */
-  configure(configuration: Configuration): Promise<void>;
   /** The folder of all the files. */
   path(name: string): string;
   /** The key that snapshots have to be signed with at first. */
@@ -52,22 +49,11 @@ interface RouterUser {
   push(snapshot: Snapshot): Promise<Answer>;
 }
 
-/** A RouterConfiguration without its header. */
-export type Configuration = Readonly<Record<string, unknown>>;
-
 export interface StartedRouterOptions {
   /** Protocol of the API server. Default `h2`. */
   readonly protocol?: 'h2' | 'http/1.1';
   /** Flags beside those that every router needs. */
-  readonly flags?: Readonly<Record<string, readonly string[]>>;
-  /** Flags that every router needs and that the configuration file is to have in their place. */
-  readonly withoutFlags?: readonly RouterFlag[];
-  /** More files, by name. */
-  readonly files?: Readonly<Record<string, string>>;
-  /** Flags that name one of `files`. */
-  readonly fileFlags?: Readonly<Partial<Record<RouterFlag, string>>>;
-  /** Keys of a configuration file (`router.yaml`) beside those flags. Default: there is no such file. */
-  readonly configuration?: Configuration;
+  readonly flags?: GivenFlags;
   /** Authority that signs the API server's certificate, in place of the cluster's authority (`local-ca.crt`). */
   readonly localAuthority?: Authority;
   /** Authorities of another router of the same cluster. Default: new ones. */
@@ -155,23 +141,10 @@ export async function startRouterWithFiles(
   context: TestContext,
   options: StartedRouterOptions = {},
 ): Promise<StartedRouter> {
-  const { flags = {}, configuration, withoutFlags = [], files = {}, fileFlags = {} } = options;
-  const { flags: common, ...made } = await routerFiles(context, options);
-  const { path, write, authorities } = made;
-  for (const [name, text] of Object.entries(files)) await write(name, text);
-  const configure = (next: Configuration): Promise<void> => write('router.yaml', configurationText(next));
-  if (configuration !== undefined) await configure(configuration);
+  const { flags, ...made } = await routerFiles(context, options);
+  const { authorities } = made;
   const { logger, lines: logs } = recordingLogger();
-  const router = await startRouterByFlags(
-    {
-      ...(configuration !== undefined && { config: [path('router.yaml')] }),
-      ...common,
-      ...Object.fromEntries(withoutFlags.map((flag) => [flag, undefined])),
-      ...Object.fromEntries(Object.entries(fileFlags).map(([flag, name]) => [flag, [path(name)]])),
-      ...flags,
-    },
-    { logger, source: (own) => own },
-  );
+  const router = await startRouterByFlags({ ...flags, ...options.flags }, { logger, source: (own) => own });
   context.after(() => router.close(0));
   const port = portOf(router);
   const user: StartedRouter['user'] = (commonName, organizations = []) =>
@@ -181,7 +154,6 @@ export async function startRouterWithFiles(
     router,
     port,
     logs,
-    configure,
     user,
     async asUser(given) {
       const pair = given ?? (await user('kubernetes-admin', ['system:masters']));
@@ -197,11 +169,6 @@ export async function startRouterWithFiles(
       };
     },
   };
-}
-
-function configurationText(configuration: Configuration): string {
-  const header = { apiVersion: 'mixed-version-proxy/v1alpha1', kind: 'RouterConfiguration' };
-  return JSON.stringify({ ...header, ...configuration }, null, 2);
 }
 
 /** A serving pair of the router. */
