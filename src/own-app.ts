@@ -61,8 +61,7 @@ export interface OwnAppParts extends Omit<RouterStatusOptions, keyof AppOptions>
   /** True once the process has been asked to end: `/readyz` fails from then on. Default: there is no such check. */
   readonly isShuttingDown?: () => boolean;
   /**
-   * The metrics that `metrics` and `metrics/slis` serve under `/.mixed-version-proxy/`. Default: there are no such
-   * paths.
+   * The metrics that `metrics` serves under `/.mixed-version-proxy/`. Default: there is no such path.
    */
   readonly metrics?: MetricsSource | undefined;
   /** The level that `debug/flags/v` shows and sets. Default: there is no such path. */
@@ -89,8 +88,7 @@ export function createOwnApp(
   );
 
   // /livez, /readyz, /healthz: the router's own health, open to everyone.
-  const onChecked = metrics?.healthChecked.bind(metrics);
-  app.route('/', healthEndpoints({ ...healthChecks, accept, logger, onChecked }));
+  app.route('/', healthEndpoints({ ...healthChecks, accept, logger }));
 
   // /.mixed-version-proxy/: who is calling is established first (401), and a server is asked whether they may (403, 503).
   const authorize = createDelegatedAuthorizer({ ...options, router });

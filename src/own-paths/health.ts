@@ -19,28 +19,26 @@ interface HealthEndpointsOptions {
   /** Stands before each of them. Default: nothing does. */
   readonly accept?: MiddlewareHandler<HandlerEnvironment> | undefined;
   readonly logger?: Logger;
-  readonly onChecked?: ((endpoint: HealthEndpoint, name: string, healthy: boolean) => void) | undefined;
 }
 
 /** Open to everyone. A path of a check that the router does not have is none of these. */
 export function healthEndpoints(options: HealthEndpointsOptions): Hono<HandlerEnvironment> {
-  const { livez, readyz, logger = silentLogger, onChecked, accept = openToEveryone } = options;
+  const { livez, readyz, logger = silentLogger, accept = openToEveryone } = options;
   const app = new Hono<HandlerEnvironment>();
   for (const [endpoint, checks] of [
     ['livez', livez],
     ['readyz', readyz],
     ['healthz', readyz],
   ] as const) {
-    const told = (name: string, healthy: boolean) => onChecked?.(endpoint, name, healthy);
     app.get(`/${endpoint}`, accept, (context) => {
       const verbose = context.req.query('verbose') !== undefined;
       const exclude = context.req.queries('exclude') ?? [];
-      const options = { verbose, exclude, byPeer: isMarked(context), onChecked: told };
+      const options = { verbose, exclude, byPeer: isMarked(context) };
       return respond(endpoint, reportHealth(endpoint, checks, options), logger);
     });
     for (const check of checks) {
       app.get(`/${endpoint}/${check.name}`, accept, (context) => {
-        const options = { verbose: false, exclude: [], byPeer: isMarked(context), onChecked: told };
+        const options = { verbose: false, exclude: [], byPeer: isMarked(context) };
         return respond(endpoint, reportHealth(endpoint, [check], options), logger);
       });
     }
@@ -196,7 +194,6 @@ interface HealthReport {
 interface HealthReportOptions extends Partial<HealthQuestion> {
   readonly verbose: boolean;
   readonly exclude: readonly string[];
-  readonly onChecked?: ((name: string, healthy: boolean) => void) | undefined;
 }
 
 /**
@@ -217,7 +214,6 @@ export function reportHealth(
       continue;
     }
     const reason = check({ byPeer: options.byPeer ?? false });
-    options.onChecked?.(name, reason === undefined);
     lines.push(reason === undefined ? `[+]${name} ok` : `[-]${name} failed: reason withheld`);
     if (reason !== undefined) failures.push({ name, reason });
     const doubt = warning?.();

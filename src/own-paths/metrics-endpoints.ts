@@ -18,29 +18,24 @@ import {
 
 interface MetricsEndpointsOptions {
   readonly metrics: MetricsSource;
-  /** By endpoint: run for each scrape of `/metrics/slis`, so that a series does not stand still unless asked. */
+  /** By endpoint: run for each scrape. */
   readonly healthChecks: Readonly<Record<HealthEndpoint, readonly HealthCheck[]>>;
 }
 
-/**
- * `metrics` and `metrics/slis`.
- * @param guard stands before both; at an address that keeps others away it lets everyone through
- */
+/** `metrics`. @param guard stands before it; at an address that keeps others away it lets everyone through */
 export function metricsEndpoints(
   { metrics, healthChecks }: MetricsEndpointsOptions,
   guard: MiddlewareHandler<HandlerEnvironment>,
 ): Hono<HandlerEnvironment> {
   const app = new Hono<HandlerEnvironment>();
-  app.get('/metrics', guard, async ({ var: { inbound } }) =>
-    metricsResponse(inbound, await metrics.scrape()),
-  );
-  app.get('/metrics/slis', guard, async ({ var: { inbound } }) => {
-    for (const endpoint of ['healthz', 'livez', 'readyz'] as const) {
-      for (const { name, check } of healthChecks[endpoint]) {
-        metrics.healthChecked(endpoint, name, check({ byPeer: false }) === undefined);
-      }
-    }
-    return metricsResponse(inbound, await metrics.scrapeHealth());
+  app.get('/metrics', guard, async ({ var: { inbound } }) => {
+    const health = (['healthz', 'livez', 'readyz'] as const).flatMap((endpoint) =>
+      healthChecks[endpoint].map(({ name, check }) => {
+        const isHealthy = check({ byPeer: false }) === undefined;
+        return { endpoint, name, isHealthy };
+      }),
+    );
+    return metricsResponse(inbound, await metrics.scrape(health));
   });
   return app;
 }
@@ -56,12 +51,15 @@ export function metricsResponse(
   return textResponse(text, described, firstHeader(headers, 'accept-encoding'));
 }
 
+export interface CheckedHealth {
+  readonly endpoint: HealthEndpoint;
+  readonly name: string;
+  readonly isHealthy: boolean;
+}
+
 export interface MetricsSource {
-  /** In the text format of Prometheus. */
-  scrape(): Promise<string>;
-  /** Health checks alone (KEP-3466). */
-  scrapeHealth(): Promise<string>;
-  healthChecked(endpoint: HealthEndpoint, name: string, healthy: boolean): void;
+  /** In the text format of Prometheus. @param health results of the health checks at this moment (KEP-3466) */
+  scrape(health: readonly CheckedHealth[]): Promise<string>;
 }
 
 interface AdminEndpointsOptions extends RouterHealthOptions {
@@ -83,8 +81,7 @@ export function adminEndpoints(options: AdminEndpointsOptions): Hono<HandlerEnvi
     context.set('inbound', inboundFromRequest(context.req.raw));
     return next();
   });
-  const onChecked = metrics.healthChecked.bind(metrics);
-  app.route('/', healthEndpoints({ ...healthChecks, logger, onChecked }));
+  app.route('/', healthEndpoints({ ...healthChecks, logger }));
   app.route('/', metricsEndpoints({ metrics, healthChecks }, openToEveryone));
   app.notFound(({ req }) => statusResponse('NotFound', `there is no ${req.method} ${req.path} here`));
   return app;

@@ -463,22 +463,4 @@ export const rows: readonly Row[] = [
     },
     value: 0.5,
   },
-  {
-    name: 'kubernetes_healthcheck',
-    labels: { name: 'etcd', type: 'readyz' },
-    event: ({ scraped }) => {
-      scraped.healthChecked('readyz', 'etcd', false);
-      scraped.healthChecked('readyz', 'etcd', true);
-    },
-    value: 1,
-  },
-  {
-    name: 'kubernetes_healthchecks_total',
-    labels: { name: 'etcd', type: 'readyz', status: 'error' },
-    event: ({ scraped }) => {
-      scraped.healthChecked('readyz', 'etcd', false);
-      scraped.healthChecked('readyz', 'etcd', true);
-    },
-    value: 1,
-  },
 ];

@@ -27,12 +27,15 @@ const fromTheStart: readonly Omit<Row, 'event'>[] = [
     labels: { name: 'UnknownVersionInteroperabilityProxy', stage: 'ALPHA' },
     value: 1,
   },
+  { name: 'kubernetes_healthcheck', labels: { name: 'etcd', type: 'readyz' }, value: 0 },
 ];
 
 const familyName = (name: string): string => name.replace(/(_seconds)_sum$/, '$1');
 
 async function valueIn({ scraped }: Router, { name, labels = {} }: Omit<Row, 'event' | 'value'>) {
-  const family = parseScrape((await scraped.scrape()) + (await scraped.scrapeHealth())).get(familyName(name));
+  const family = parseScrape(
+    await scraped.scrape([{ endpoint: 'readyz', name: 'etcd', isHealthy: false }]),
+  ).get(familyName(name));
   const samples = family?.samples.filter((sample) => sample.name === name) ?? [];
   return sampleValue(new Map(family && [[name, { ...family, samples }]]), name, labels);
 }

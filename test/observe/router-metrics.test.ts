@@ -6,7 +6,7 @@ import { metricCatalogue, syncCatalogue } from '../../src/node/metrics/catalogue
 import { processMetricNames } from '../../src/node/metrics/process-metrics.ts';
 import { openHttp2, openSocket, readUntil } from '../support/clients/tls-client.ts';
 import { listenOnLoopback } from '../support/listen-on-loopback.ts';
-import { labelOf, type ParsedFamily, parseScrape, sampleValue } from '../support/prometheus-text.ts';
+import { labelOf, type ParsedFamily, sampleValue } from '../support/prometheus-text.ts';
 import {
   mixedCluster,
   type ObservedRouter,
@@ -153,28 +153,23 @@ describe('metrics of a running router', () => {
       'health-check-interval': ['1s'],
     });
     await playSession(context, router);
-    const { ask, scrape } = router;
-    const slis = await ask('/.mixed-version-proxy/metrics/slis');
-    const scraped = { '/metrics': await scrape(), '/metrics/slis': parseScrape(slis.text) };
-    for (const path of ['/metrics', '/metrics/slis'] as const) {
-      // A router that reads the cluster itself has more: test/embedded-sync.test.ts.
-      const ofReading = new Set<string>(Object.values(syncCatalogue).map(({ name }) => name));
-      const entries = metricCatalogue
-        .filter((section) => section.path === path)
-        .flatMap(({ metrics }) => metrics)
-        .filter(({ name }) => !ofReading.has(name));
-      const names = [...entries.map(({ name }) => name), ...(path === '/metrics' ? processMetricNames : [])];
-      assert.deepEqual([...scraped[path].keys()].sort(), names.sort());
-      for (const { name, type, help, samples } of scraped[path].values()) {
-        if (processMetricNames.includes(name)) continue;
-        const entry = entries.find((candidate) => candidate.name === name);
-        assert.ok(samples.length > 0, `${name} has a series`);
-        assert.equal(type, entry?.type);
-        assert.match(help, /^\[(ALPHA|STABLE)\] /);
-        for (const { labels } of samples) {
-          const { le: _, ...others } = labels;
-          assert.deepEqual(Object.keys(others).sort(), [...(entry?.labels ?? [])].sort(), name);
-        }
+    const scraped = await router.scrape();
+    // A router that reads the cluster itself has more: test/embedded-sync.test.ts.
+    const ofReading = new Set<string>(Object.values(syncCatalogue).map(({ name }) => name));
+    const entries = metricCatalogue
+      .flatMap(({ metrics }) => metrics)
+      .filter(({ name }) => !ofReading.has(name));
+    const names = [...entries.map(({ name }) => name), ...processMetricNames];
+    assert.deepEqual([...scraped.keys()].sort(), names.sort());
+    for (const { name, type, help, samples } of scraped.values()) {
+      if (processMetricNames.includes(name)) continue;
+      const entry = entries.find((candidate) => candidate.name === name);
+      assert.ok(samples.length > 0, `${name} has a series`);
+      assert.equal(type, entry?.type);
+      assert.match(help, /^\[ALPHA\] /);
+      for (const { labels } of samples) {
+        const { le: _, ...others } = labels;
+        assert.deepEqual(Object.keys(others).sort(), [...(entry?.labels ?? [])].sort(), name);
       }
     }
   });

@@ -63,7 +63,7 @@ const roles: readonly Role[] = [
   // Callers who may do everything need none of these (`kubeadm:cluster-admins`).
   {
     name: 'mixed-version-proxy-monitor',
-    rules: [ownPaths(['get'], 'metrics', 'metrics/slis', 'v1/status')],
+    rules: [ownPaths(['get'], 'metrics', 'v1/status')],
     subjects: [{ apiGroup, kind: 'Group', name: 'system:monitoring' }],
   },
 ];

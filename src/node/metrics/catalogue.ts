@@ -8,7 +8,6 @@ import {
   gauge,
   histogram,
   type MetricDefinition,
-  stable,
 } from './metric-family.ts';
 
 /**
@@ -264,23 +263,10 @@ const stateCatalogue = {
     "Whether a feature gate is on (1) or off (0), under the name of Kubernetes' own metric.",
     ['name', 'stage'],
   ),
-} satisfies Record<string, MetricDefinition>;
-
-/** Exposed at /metrics/slis (KEP-3466) with upstream's names, to be scraped often. */
-const sliCatalogue = {
-  healthcheck: stable(
-    gauge(
-      'kubernetes_healthcheck',
-      'Result of a health check: 1 is healthy, 0 is not. Type is the endpoint: healthz, livez, readyz.',
-      ['name', 'type'],
-    ),
-  ),
-  healthchecks: stable(
-    counter(
-      'kubernetes_healthchecks_total',
-      'Results of health checks, each time they are asked for, by status: success, error.',
-      ['name', 'type', 'status'],
-    ),
+  healthcheck: gauge(
+    'kubernetes_healthcheck',
+    'Result of a health check at this scrape: 1 is healthy, 0 is not. Type is the endpoint: healthz, livez, readyz.',
+    ['name', 'type'],
   ),
 } satisfies Record<string, MetricDefinition>;
 
@@ -324,11 +310,8 @@ export function updateSync(
   if (lastRoundAt !== undefined) sync.lastRound.with().set(lastRoundAt / 1000);
 }
 
-type MetricsPath = '/metrics' | '/metrics/slis';
-
 interface CatalogueSection {
   readonly heading: string;
-  readonly path: MetricsPath;
   readonly metrics: readonly MetricDefinition[];
 }
 
@@ -337,11 +320,10 @@ interface CatalogueSection {
  * this list, and tests compare a scrape with it.
  */
 export const metricCatalogue: readonly CatalogueSection[] = [
-  { heading: 'Requests', path: '/metrics', metrics: Object.values(requestCatalogue) },
-  { heading: 'Destinations', path: '/metrics', metrics: Object.values(destinationCatalogue) },
-  { heading: 'Snapshot, files, connections', path: '/metrics', metrics: Object.values(stateCatalogue) },
-  { heading: 'Reading the cluster', path: '/metrics', metrics: Object.values(syncCatalogue) },
-  { heading: 'Health checks', path: '/metrics/slis', metrics: Object.values(sliCatalogue) },
+  { heading: 'Requests', metrics: Object.values(requestCatalogue) },
+  { heading: 'Destinations', metrics: Object.values(destinationCatalogue) },
+  { heading: 'Snapshot, files, connections', metrics: Object.values(stateCatalogue) },
+  { heading: 'Reading the cluster', metrics: Object.values(syncCatalogue) },
 ];
 
 type FamiliesOf<Catalogue extends Readonly<Record<string, MetricDefinition>>> = {
@@ -356,7 +338,6 @@ export function createMetricRegistry() {
     destinations: familiesOf(destinationCatalogue),
     state: familiesOf(stateCatalogue),
     sync: familiesOf(syncCatalogue),
-    slis: familiesOf(sliCatalogue),
   };
 }
 

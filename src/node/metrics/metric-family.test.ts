@@ -45,7 +45,6 @@ const counter = (help = 'Things.') =>
   familyOf({
     name: 'things_total',
     type: 'counter',
-    stability: 'ALPHA',
     help,
     labels: ['a', 'b'] as const,
   });
@@ -73,7 +72,6 @@ test('a histogram counts each value in every bucket from its own on', () => {
   const family = familyOf({
     name: 'time_seconds',
     type: 'histogram',
-    stability: 'ALPHA',
     help: 'Time.',
     labels: [] as const,
     buckets: [0.1, 1, 10],
@@ -94,7 +92,6 @@ test('a full family keeps code and verb, folds all else into other, and counts w
   const family = familyOf({
     name: 'things_total',
     type: 'counter',
-    stability: 'ALPHA',
     help: 'Things.',
     labels: ['verb', 'group', 'code'] as const,
   });

@@ -1,6 +1,3 @@
-/** Kubernetes' stability levels of metrics (component-base metrics): ALPHA may change, STABLE will not. */
-type StabilityLevel = 'ALPHA' | 'STABLE';
-
 type MetricType = 'counter' | 'gauge' | 'histogram';
 
 export interface MetricDefinition<
@@ -10,8 +7,7 @@ export interface MetricDefinition<
   /** In base units; ends in `_total` for counters, and in the unit (`_seconds`, `_bytes`) if there is one. */
   readonly name: string;
   readonly type: Type;
-  readonly stability: StabilityLevel;
-  /** One line; the stability level is added before it. */
+  /** One line; Kubernetes' stability level (component-base metrics) is added before it: ALPHA may change. */
   readonly help: string;
   readonly labels: Labels;
   /** Upper bounds of a histogram in ascending order, without +Inf. */
@@ -30,7 +26,7 @@ const numberOf =
     help: string,
     labels: Labels,
     begins: readonly string[] = [],
-  ): MetricDefinition<Labels, Type> => ({ name, type, stability: 'ALPHA', help, labels, begins });
+  ): MetricDefinition<Labels, Type> => ({ name, type, help, labels, begins });
 
 export const counter = numberOf('counter');
 export const gauge = numberOf('gauge');
@@ -41,11 +37,7 @@ export function histogram<const Labels extends readonly string[]>(
   labels: Labels,
   buckets: readonly number[],
 ): MetricDefinition<Labels, 'histogram'> {
-  return { name, type: 'histogram', stability: 'ALPHA', help, labels, buckets };
-}
-
-export function stable<Definition extends MetricDefinition>(definition: Definition): Definition {
-  return { ...definition, stability: 'STABLE' };
+  return { name, type: 'histogram', help, labels, buckets };
 }
 
 type LabelValues<Labels extends readonly string[]> = { readonly [Index in keyof Labels]: string };
@@ -118,8 +110,8 @@ class MetricFamily<Labels extends readonly string[], Cell extends Series> {
 
   /** In the text format of Prometheus, 0.0.4, which every scraper takes. */
   *lines(): Generator<string> {
-    const { name, type, stability, help } = this.definition;
-    const text = `[${stability}] ${help}`.replaceAll('\\', '\\\\').replaceAll('\n', '\\n');
+    const { name, type, help } = this.definition;
+    const text = `[ALPHA] ${help}`.replaceAll('\\', '\\\\').replaceAll('\n', '\\n');
     yield `# HELP ${name} ${text}`;
     yield `# TYPE ${name} ${type}`;
     for (const series of this.#series.values()) yield* series.lines(name);

@@ -22,7 +22,7 @@ function metricsOf(refusedAddresses: readonly RefusedAddress[] = []) {
 test('a server without an address counts once for each snapshot, not with each renewal', async () => {
   const { metrics, scrape } = metricsOf();
   const unresolved = async () =>
-    /peer_discovery_sync_errors_total\{type="hostport_resolution"\} (\d+)/.exec(await scrape())?.[1];
+    /peer_discovery_sync_errors_total\{type="hostport_resolution"\} (\d+)/.exec(await scrape([]))?.[1];
   const servers = { a: ['v1/pods'], b: { serves: ['v1/pods'], withoutAddress: true } };
   const table = buildRoutingTable(snapshotOf(servers));
   metrics.tableInUse(table, []);
@@ -36,7 +36,7 @@ test('a server without an address counts once for each snapshot, not with each r
 
 test('addresses that are left out are counted', async () => {
   const count = async (refused: readonly RefusedAddress[]) =>
-    /proxy_refused_addresses (\d+)/.exec(await metricsOf(refused).scrape())?.[1];
+    /proxy_refused_addresses (\d+)/.exec(await metricsOf(refused).scrape([]))?.[1];
   const refused = { id: 'a', address: '127.0.0.1:6443', reason: 'is a loopback address' };
   assert.deepEqual([await count([]), await count([refused, refused])], ['0', '2']);
 });
@@ -45,7 +45,7 @@ test('routers that know the same have one hash of it, whatever generation each h
   const hashOf = async (generation: number, servers: Parameters<typeof snapshotOf>[0]) => {
     const { metrics, scrape } = metricsOf();
     metrics.tableInUse(buildRoutingTable(snapshotOf(servers, { generation })), []);
-    return /snapshot_content_info\{hash="([^"]+)"\} 1/.exec(await scrape())?.[1];
+    return /snapshot_content_info\{hash="([^"]+)"\} 1/.exec(await scrape([]))?.[1];
   };
   const first = await hashOf(1, { a: ['v1/pods'], b: ['v1/pods', 'batch/v1/jobs'] });
   assert.match(first ?? '', /^sha256:[0-9a-f]{64}$/);

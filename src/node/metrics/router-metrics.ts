@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Relief } from '../../../packages/http2/shared.ts';
-import type { HealthEndpoint } from '../../own-paths/health.ts';
-import type { MetricsSource } from '../../own-paths/metrics-endpoints.ts';
+import type { CheckedHealth, MetricsSource } from '../../own-paths/metrics-endpoints.ts';
 import {
   type CredentialFiles,
   type EmbeddedSyncStatus,
@@ -88,17 +87,16 @@ export class RouterMetrics implements HealthObserver {
 
   /** @returns what own paths serve: the counts, and with them what `sources` say at that moment */
   scrapedWith(sources: StateSources): MetricsSource {
-    return {
-      scrape: () => this.#scrape(sources),
-      scrapeHealth: async () => expose(Object.values(this.#registry.slis)),
-      healthChecked: (endpoint, name, healthy) => this.#healthChecked(endpoint, name, healthy),
-    };
+    return { scrape: (health) => this.#scrape(sources, health) };
   }
 
-  async #scrape(sources: StateSources): Promise<string> {
+  async #scrape(sources: StateSources, health: readonly CheckedHealth[]): Promise<string> {
     const { requests, destinations, state, sync } = this.#registry;
     const embeddedSync = sources.embeddedSync();
     updateStateMetrics(this.#registry, this.#table, sources, Date.now());
+    for (const { endpoint, name, isHealthy } of health) {
+      state.healthcheck.with(name, endpoint).set(isHealthy ? 1 : 0);
+    }
     this.#destinations.tellInFlight(sources.inFlight);
     if (embeddedSync !== undefined) updateSync(sync, embeddedSync);
     for (const family of Object.values({ ...requests, ...destinations })) {
@@ -113,12 +111,6 @@ export class RouterMetrics implements HealthObserver {
       ...(embeddedSync === undefined ? [] : Object.values(sync)),
     ]);
     return own + (await processMetrics());
-  }
-
-  #healthChecked(endpoint: HealthEndpoint, name: string, healthy: boolean): void {
-    const { healthcheck, healthchecks } = this.#registry.slis;
-    healthcheck.with(name, endpoint).set(healthy ? 1 : 0);
-    healthchecks.with(name, endpoint, healthy ? 'success' : 'error').add();
   }
 }
 
