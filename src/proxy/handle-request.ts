@@ -1,13 +1,16 @@
 import { rememberingRequests } from '../apimachinery/remembered-requests.ts';
 import type { RequestInfo } from '../apimachinery/request-info.ts';
-import { internalError } from '../apimachinery/status.ts';
-import { auditIdOf, withAuditId } from '../request/headers.ts';
-import { type InboundRequest, isRead } from '../request/inbound.ts';
+import { RequestInfoError } from '../apimachinery/request-info-error.ts';
+import { internalError, statusResponse } from '../apimachinery/status.ts';
+import { isLongRunning } from '../apimachinery/subresources.ts';
+import { AuthenticationError, askAuthenticators } from '../identity/authenticator.ts';
+import { auditIdOf, hasPassedThrough, withAuditId } from '../request/headers.ts';
+import { type InboundRequest, isRead, RequestRecord } from '../request/inbound.ts';
+import { refuseOwnPath } from '../request/own-path-target.ts';
 import { type Outcome, ownResponse, type ResponseToSend } from '../request/transport.ts';
 import type { Caller } from '../request/user-info.ts';
 import { policyWarning } from '../routing/policy-warning.ts';
 import type { Logger } from '../runtime/logger.ts';
-import { acceptRequest, identifyCaller } from './admission.ts';
 import type { AdmittedRequest, Router, Send } from './admitted-request.ts';
 import { ServerAsking } from './ask-server.ts';
 import { createDecider, type Decider } from './decider.ts';
@@ -77,11 +80,32 @@ export class HttpRouter implements Router {
   }
 
   accept(inbound: InboundRequest): RequestInfo | ResponseToSend {
-    return acceptRequest(inbound, this.#settings, this.#readRequest);
+    const { observers, monotonicClock, pseudonym } = this.#settings;
+    const record = new RequestRecord(inbound, observers, monotonicClock);
+    inbound.record = record;
+    if (hasPassedThrough(inbound.headers, pseudonym)) return ownResponse(loopDetected());
+    try {
+      const requestInfo = this.#readRequest(inbound.method, inbound.target);
+      record.accepted(requestInfo);
+      const refusal = refuseOwnPath(inbound.target, requestInfo.path, inbound.isUpgrade);
+      if (refusal !== undefined) return ownResponse(refusal);
+      if (!isLongRunning(requestInfo)) inbound.limitDuration?.();
+      return requestInfo;
+    } catch (error) {
+      if (error instanceof RequestInfoError) return ownResponse(refuseTarget(error));
+      throw error;
+    }
   }
 
   identify(inbound: InboundRequest): Caller | ResponseToSend | Promise<Caller | ResponseToSend> {
-    return identifyCaller(inbound, this.#settings);
+    const { authenticators, logger } = this.#settings;
+    try {
+      const caller = askAuthenticators(inbound, authenticators);
+      if (!(caller instanceof Promise)) return caller;
+      return caller.catch((error: unknown) => refuseCaller(inbound, error, logger));
+    } catch (error) {
+      return refuseCaller(inbound, error, logger);
+    }
   }
 
   decide(inbound: InboundRequest, requestInfo: RequestInfo, caller: Caller): AdmittedRequest {
@@ -175,4 +199,30 @@ function isMerged({ decision, view }: AdmittedRequest): boolean {
 
 function isFailed(result: Outcome | Failed): result is Failed {
   return result.kind === 'refusal' || result.kind === 'no response';
+}
+
+/** Without Retry-After: a repeated request would loop again. */
+function loopDetected(): Response {
+  return statusResponse(
+    'ServiceUnavailable',
+    'the request came back to a router that it had passed: routers send it to each other, or one of them has itself for its local server',
+    { causes: [{ reason: 'LoopDetected', message: 'the Via header names this router' }] },
+  );
+}
+
+function refuseTarget(error: RequestInfoError): Response {
+  // Kubernetes responds to a path verb with nothing after it with 500 (pkg/endpoints/filters/requestinfo.go).
+  return error.code === 'UnableToDetermineResource'
+    ? statusResponse('InternalError', error.message)
+    : statusResponse('BadRequest', error.message);
+}
+
+/** @throws what is no refusal of credentials */
+function refuseCaller(inbound: InboundRequest, error: unknown, logger: Logger): ResponseToSend {
+  if (!(error instanceof AuthenticationError)) throw error;
+  const { remoteAddress } = inbound.connection;
+  logger.info({ error: error.message, remoteAddress, 'audit-ID': auditIdOf(inbound) }, 'Unauthorized');
+  // The message names the class of error for the operator; kubectl shows it. It never holds what helps an attacker
+  // (contents of credentials, keys, addresses).
+  return ownResponse(statusResponse('Unauthorized', `Unauthorized: ${error.message}`));
 }
