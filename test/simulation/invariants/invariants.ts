@@ -51,8 +51,11 @@ interface VersionedWrite {
 /** Milliseconds that routers promise between the last write to one version and the first to another, less what clocks round. */
 export const settles = 1_900;
 
-/** Milliseconds from an answer to the snapshot of its round: that waits for servers that are slow, for a whole reading at first. */
-const longestRound = 16_000;
+/**
+ * Milliseconds from an answer to the snapshots that follow from it: a round waits for servers that are slow, for a whole reading
+ * at first, and a server that nothing names departs five seconds later.
+ */
+const longestRound = 21_000;
 
 export const requestHeader = 'x-request';
 

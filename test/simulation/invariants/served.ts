@@ -13,7 +13,7 @@ function servedSince({ servers, network, run }: World, key: string, router: stri
   const since = servers
     .filter((server) => server.state === 'ready' && server.serves(key))
     .filter(({ node }) => network.openAt(router, node) === run.now)
-    .map(({ readySince }) => readySince);
+    .map((server) => server.servesSince(key));
   return since.length === 0 ? undefined : Math.min(...since);
 }
 

@@ -11,7 +11,7 @@ import {
   widgets,
 } from './flavour.ts';
 import type { ArrivedRequest, Listener, Reply } from './network.ts';
-import { requestOf, type TargetedRequest } from './request-target.ts';
+import { isSelected, requestOf, type TargetedRequest } from './request-target.ts';
 import type { StoredObject } from './store.ts';
 import { WatchCache } from './watch-cache.ts';
 import type { World } from './world.ts';
@@ -104,7 +104,7 @@ export class ApiServer implements Listener {
       this.#renew(holder, created);
       run.after(renewal, renew, machine);
     };
-    run.after(lease, renew, machine);
+    if (world.hasLeases) run.after(lease, renew, machine);
     run.after(ready, () => this.#ready(), machine);
     if (world.hasDefinition)
       run.after(ready * run.draws.next(`${node}/establish`), () => this.establish(), machine);
@@ -121,6 +121,11 @@ export class ApiServer implements Listener {
   hadServedFor(key: string): number {
     const since = key === resourceKey(widgets) ? this.#establishedAt : Number.NEGATIVE_INFINITY;
     return this.downSince - Math.max(since, this.#wasReadySince);
+  }
+
+  /** Virtual time since when a server that is ready has served it. */
+  servesSince(key: string): number {
+    return key === resourceKey(widgets) ? Math.max(this.readySince, this.#establishedAt) : this.readySince;
   }
 
   #hasWidgets(has: boolean): void {
@@ -287,9 +292,10 @@ export class ApiServer implements Listener {
     const before = asked.name === '' ? undefined : store.get(key, asked.name);
     if (request.method === 'GET') {
       if (asked.name === '') {
-        const items = asked.selectsNothing
-          ? []
-          : store.list(key).map((object) => this.#decoded(kind, object));
+        const items = store
+          .list(key)
+          .filter((object) => isSelected(asked, object))
+          .map((object) => this.#decoded(kind, object));
         return answer(200, {
           kind: `${kind.kind}List`,
           metadata: { resourceVersion: String(store.version) },
@@ -326,11 +332,6 @@ export class ApiServer implements Listener {
 
   serves(key: string, behaviour = this.behaviour): boolean {
     return [...behaviour.kinds.values()].some((kind) => resourceKey(kind) === key);
-  }
-
-  /** How often it was started. */
-  get processes(): number {
-    return this.#process;
   }
 
   get servesWidgets(): boolean {

@@ -33,8 +33,6 @@ export function startLeader(clients: Clients): void {
     const isRenewed = await renew();
     // A router makes no promise while nodes are cut off, stand still or restart: another one is asked, in the end.
     const nodes = ['*', 'sync', ...world.routers.map(({ node }) => node)];
-    // A server that changes twice before the first change counts holds back all writes for ten seconds.
-    isDisturbed ||= world.servers.some(({ processes }) => processes > 2);
     isDisturbed ||= nodes.some((node) => world.disturbedSince(node) !== undefined);
     const late = run.now - renewedAt;
     if (!isDisturbed) invariants.margin('left of the time to renew a Lease', renewDeadline - late);

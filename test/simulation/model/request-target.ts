@@ -1,4 +1,5 @@
 import type { ArrivedRequest } from './network.ts';
+import type { StoredObject } from './store.ts';
 
 /** Target of a request, as an API server reads it. */
 export interface TargetedRequest {
@@ -16,8 +17,8 @@ export interface TargetedRequest {
   readonly isWrite: boolean;
   /** Needs etcd. */
   readonly isStored: boolean;
-  /** A label selector that no object here has. */
-  readonly selectsNothing: boolean;
+  /** `key=value` of a label selector; `undefined`: all objects. */
+  readonly selector: string | undefined;
 }
 
 const pattern = /^\/(?:api|apis\/([^/]+))\/(v[^/]+)(?:\/namespaces\/[^/]+)?\/([^/]+)(?:\/([^/]+))?$/;
@@ -50,6 +51,12 @@ function newRequest(method: string, target: string): TargetedRequest {
     lifetime: seconds * 1000,
     isWrite: method !== 'GET',
     isStored: resource !== '' && !isWatch,
-    selectsNothing: query.get('labelSelector')?.startsWith('k8s.io/component') === true,
+    selector: query.get('labelSelector') ?? undefined,
   };
+}
+
+export function isSelected({ selector }: TargetedRequest, { metadata }: StoredObject): boolean {
+  if (selector === undefined) return true;
+  const labels = (metadata['labels'] ?? {}) as Readonly<Record<string, string>>;
+  return Object.entries(labels).some(([key, value]) => `${key}=${value}` === selector);
 }

@@ -1,7 +1,7 @@
 import type { Machine } from '../virtual/virtual-time.ts';
 import { type ResourceKind, resourceKey } from './flavour.ts';
 import type { Reply } from './network.ts';
-import type { TargetedRequest } from './request-target.ts';
+import { isSelected, type TargetedRequest } from './request-target.ts';
 import type { Change, StoredObject } from './store.ts';
 import type { World } from './world.ts';
 
@@ -51,7 +51,7 @@ export class WatchCache {
   }
 
   #tell({ kind, asked, reply, known }: WatchRequest, { type, object, resource, version }: Change): void {
-    if (resource !== resourceKey(kind) || version <= asked.from) return;
+    if (resource !== resourceKey(kind) || version <= asked.from || !isSelected(asked, object)) return;
     reply.data(`${JSON.stringify({ type, object: { kind: kind.kind, ...known(object) } })}\n`);
   }
 
@@ -72,9 +72,8 @@ export class WatchCache {
       return;
     }
     reply.head(200, ['content-type', 'application/json']);
-    if (asked.selectsNothing) return;
     if (asked.from === 0) {
-      for (const object of store.list(resourceKey(kind)))
+      for (const object of store.list(resourceKey(kind)).filter((each) => isSelected(asked, each)))
         reply.data(`${JSON.stringify({ type: 'ADDED', object: { kind: kind.kind, ...known(object) } })}\n`);
     } else {
       for (const change of store.history) if (change.version <= this.#version) this.#tell(request, change);

@@ -11,6 +11,7 @@ const rotationStep = 13_000;
 export function carryOut(plan: Plan, world: World): void {
   if (Object.keys(plan.clocks).length > 0)
     world.invariants.count('fault: clocks that are wrong from the beginning');
+  if (!plan.hasLeases) world.invariants.count('fault: no Leases');
   for (const event of plan.events) {
     world.run.atWorld(event.at, () => {
       world.invariants.count(`fault: ${event.kind}${'how' in event ? ` by ${event.how}` : ''}`);

@@ -61,6 +61,8 @@ export interface Plan {
   readonly flavours: readonly Flavour[];
   readonly clocks: Readonly<Record<string, { readonly offset: number; readonly drift: number }>>;
   readonly hasDefinition: boolean;
+  /** False: API servers write no identity Leases (before 1.26, or without the gate APIServerIdentity). */
+  readonly hasLeases: boolean;
   readonly events: readonly PlanEvent[];
 }
 
@@ -120,6 +122,7 @@ export function planOf(seed: number): Plan {
     flavours: [first, first, first],
     clocks,
     hasDefinition: draws.chance('plan/definition', 0.5),
+    hasLeases: draws.chance('plan/leases', 0.85),
     events,
   };
 }
@@ -138,9 +141,14 @@ export function faultNames(): readonly string[] {
   kinds.delete('restart-router');
   const ways = ['replace by SIGTERM', 'replace by SIGKILL', 'replace by host'];
   const restarts = ['restart-router by SIGTERM', 'restart-router by SIGKILL'];
-  return [...ways, ...restarts, ...kinds, 'clocks that are wrong from the beginning', 'a rollback'].map(
-    (kind) => `fault: ${kind}`,
-  );
+  return [
+    ...ways,
+    ...restarts,
+    ...kinds,
+    'clocks that are wrong from the beginning',
+    'a rollback',
+    'no Leases',
+  ].map((kind) => `fault: ${kind}`);
 }
 
 const themeKinds: readonly (EventKind | 'clocks' | 'none')[] = [
@@ -259,11 +267,14 @@ function eventOf(
   }
 }
 
+/** Milliseconds for which callers hang on to a host that does not answer: as their time-outs. */
+const hanging = 5_000;
+
 /** Milliseconds that an event lasts, with what it does later. */
 export function durationOf(event: PlanEvent): number {
   switch (event.kind) {
     case 'replace':
-      return event.down + event.ready;
+      return event.down + event.ready + (event.how === 'host' ? hanging : 0);
     case 'restart-router':
     case 'restart-sync':
       return event.down;
@@ -271,6 +282,9 @@ export function durationOf(event: PlanEvent): number {
       return event.grace + event.spread;
     case 'authority':
       return 26_000 + event.spread;
+    case 'slow-network':
+      // What has set out within the time arrives so much later.
+      return event.lasts + event.delay;
     default:
       return 'lasts' in event ? event.lasts : 0;
   }

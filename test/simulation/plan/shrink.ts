@@ -14,6 +14,7 @@ function smaller(plan: Plan, size: number): readonly Plan[] {
     plans.push({ ...plan, clocks });
   }
   if (plan.hasDefinition) plans.push({ ...plan, hasDefinition: false });
+  if (!plan.hasLeases) plans.push({ ...plan, hasLeases: true });
   return plans;
 }
 

@@ -61,7 +61,7 @@ function wordsOf(event: PlanEvent): string {
 
 /** A plan as an operator would tell it. */
 export function storyOf(plan: Plan): readonly string[] {
-  const { form, preferredVersion, flavours, clocks, events } = plan;
+  const { form, preferredVersion, flavours, clocks, hasLeases, events } = plan;
   const reading =
     form === 'embedded' ? 'each reads the cluster itself' : 'a sync job pushes signed snapshots to them';
   const versions = flavours.map((flavour, index) => `s${index} ${nameOfFlavour(flavour)}`).join(', ');
@@ -70,7 +70,7 @@ export function storyOf(plan: Plan): readonly string[] {
     return `  the clock of ${nodeName(node)} is ${time(offset)} ahead${runs}`;
   });
   return [
-    `  three routers before three servers (${versions}); ${reading}; they prefer the ${preferredVersion} version`,
+    `  three routers before three servers (${versions}); ${reading}; they prefer the ${preferredVersion} version${hasLeases ? '' : '; there are no identity Leases'}`,
     ...wrong,
     ...events.map((event) => `  ${(event.at / 1000).toFixed(2).padStart(6)} s  ${wordsOf(event)}`),
   ];
