@@ -71,7 +71,8 @@ export class ServerAsking {
     const known = settings.health?.settled(chosen.destination.id, request.inbound);
     if (known !== undefined) return this.#firstOnce(known, request);
     if (decider.comesTooSoon(request, candidates, chosen)) return notReady(request);
-    if (decider.isUnconfirmed(request)) return notReady(request, 'VersionNotConfirmed');
+    if (decider.isUnconfirmed(request, chosen.destination.id))
+      return notReady(request, 'VersionNotConfirmed');
     return { ...chosen, request };
   }
 
@@ -184,7 +185,7 @@ export class ServerAsking {
     const { requestInfo, decision } = request;
     if (!requestInfo.isResourceRequest) return true;
     if (settings.health?.whyNot(destination.id) !== undefined) return false;
-    if (decider.isUnconfirmed({ ...request, view: decider.view() })) return false;
+    if (decider.isUnconfirmed({ ...request, view: decider.view() }, destination.id, true)) return false;
     return !decider.isMisplaced(requestInfo, decision, destination);
   }
 

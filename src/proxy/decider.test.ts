@@ -352,6 +352,33 @@ test('in a cluster of one version a write waits while a silent server may have t
   );
 });
 
+test('a write goes to no server that has been silent itself, and a read waits where this router was cut off', () => {
+  const mixed = buildRoutingTable(snapshotOf({ ...servers, c: { serves: ['v1/pods'], version: 'v1.36.0' } }));
+  const isUnconfirmed = (method: string, asked: string, untold?: 'isolated' | 'not told yet', age = 0) => {
+    const decider = createDecider(
+      resolveOptions({
+        local: undefined,
+        routingTable: {
+          current: () => mixed,
+          confirmedAt: () => performance.now() - age,
+          unconfirmed: () => ({ silent: new Set(['b']), mayDiffer: new Set() }),
+          untold: () => untold,
+        },
+        transport: recordingTransport(),
+      }),
+    );
+    const requestInfo = parseRequestInfo(method, '/api/v1/namespaces/default/pods/x');
+    const decision = decide(requestInfo, mixed, { serverId: undefined, reroutedByVerifiedPeer: false });
+    const request = { requestInfo, decision, view: decider.view() };
+    return [decider.isUnconfirmed(request, asked), decider.isUnconfirmed(request, asked, true)];
+  };
+  assert.deepEqual(isUnconfirmed('PUT', 'a'), [false, false]);
+  assert.deepEqual(isUnconfirmed('PUT', 'b'), [true, true], 'it may be another process by now');
+  assert.deepEqual(isUnconfirmed('GET', 'b'), [false, false]);
+  assert.deepEqual(isUnconfirmed('GET', 'a', 'not told yet', 7_000), [true, true]);
+  assert.deepEqual(isUnconfirmed('GET', 'a', 'isolated', 7_000), [false, true], 'once it is connected again');
+});
+
 test('nothing is decided by what is stored of a cluster before each of its servers was tried', () => {
   const { health, probe } = probedHealth();
   const routingTable = { current: () => base };

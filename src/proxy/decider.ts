@@ -96,10 +96,20 @@ export function createDecider(settings: RouterSettings) {
   /**
    * True if a write depends on the version, or may by now, and the last word that servers are as they are known is too old: a
    * router that is late by so much must not go by it, for others may have changed.
+   * A read waits only after a time without any server: what it lacks is removed by the write that follows.
+   * @param asked ID of the server that is to be sent the request, once it is chosen: nobody else's word is enough for that one
+   * @param isConnected true if the request has waited for the connection on which it is to be sent now
    */
-  const isUnconfirmed = ({ requestInfo, decision, view }: DecidedRequest): boolean => {
-    if (!enabled || decision.reason === 'AlreadyRerouted') return false;
-    if (!requestInfo.isResourceRequest || !isWrite(requestInfo)) return false;
+  const isUnconfirmed = (
+    { requestInfo, decision, view }: DecidedRequest,
+    asked = decision.decision === 'local' ? view.local?.id : undefined,
+    isConnected = false,
+  ): boolean => {
+    if (!enabled || decision.reason === 'AlreadyRerouted' || !requestInfo.isResourceRequest) return false;
+    if (!isWrite(requestInfo)) {
+      const untold = routingTable.untold?.();
+      if (untold === undefined || (untold === 'isolated' && !isConnected)) return false;
+    }
     const table = view.known;
     if (table === undefined) return false;
     const now = steadyClock();
@@ -108,13 +118,14 @@ export function createDecider(settings: RouterSettings) {
       const unconfirmed = routingTable.unconfirmed?.(confirmedWithin);
       if (unconfirmed === undefined) return false;
       const { silent, mayDiffer } = unconfirmed;
-      const asked = decision.decision === 'local' ? view.local?.id : undefined;
       if (asked !== undefined && silent.has(asked)) return true;
       return mayDiffer.size > 0 && mayTip(table, mayDiffer, preferredVersion, now);
     }
     if (routingTable.confirmedAt === undefined) return false;
     const age = settings.monotonicClock() - (routingTable.confirmedAt() ?? Number.NEGATIVE_INFINITY);
-    if (age <= confirmedWithin) return false;
+    const isSilent =
+      asked !== undefined && routingTable.unconfirmed?.(confirmedWithin)?.silent.has(asked) === true;
+    if (age <= confirmedWithin && !isSilent) return false;
     return dependsOnVersion(requestInfo, table, { now, preferredVersion });
   };
 
@@ -151,11 +162,7 @@ export function createDecider(settings: RouterSettings) {
         table.server(id)?.minor !== preferred;
       // The watch's client goes on at the coming version, once that responds: the server of that version may not even
       // be ready yet.
-      if (
-        isOfAnotherVersion &&
-        table !== undefined &&
-        preferredMinor(table, preferredVersion, now) !== preferred
-      )
+      if (isOfAnotherVersion && untilVersionSettles(requestInfo, table, { now, preferredVersion }) > 0)
         return true;
       const then = decide(requestInfo, table, {
         preferredVersion,

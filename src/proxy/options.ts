@@ -9,7 +9,7 @@ import { defaultPreferredVersion } from '../routing/preferred-version.ts';
 import { defaultLogger } from '../runtime/console-logger.ts';
 import type { Logger } from '../runtime/logger.ts';
 import { steadyNow } from '../runtime/time.ts';
-import type { UnconfirmedServers } from '../servers/confirmations.ts';
+import type { UnconfirmedServers, Untold } from '../servers/confirmations.ts';
 import type { ServerBook } from '../servers/server-book.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import type { AdmittedRequest } from './admitted-request.ts';
@@ -28,6 +28,8 @@ export interface RoutingTableSource {
   confirmedAt?(): number | undefined;
   /** Servers that have fallen silent. They are asked again now; `undefined`: there are none. Left out: nobody is asked. */
   unconfirmed?(within: number): UnconfirmedServers | undefined;
+  /** Reads wait like writes until a snapshot has come after a time without any server. Left out: they do not. */
+  untold?(): Untold;
   /** True while nothing is known yet, and the first snapshot may come any moment. Left out: nobody waits for it. */
   isAwaited?(): boolean;
 }

@@ -95,7 +95,7 @@ export class Tries {
     if (decider.comesTooSoon(this.request, this.#candidates, { otherVersion })) return 'too soon';
     // Substitutes of the local server were chosen just now; candidates of the decision before the first of them was waited for.
     if (this.#first !== undefined && decider.isOutdated(this.request)) return 'too soon';
-    if (decider.isUnconfirmed(this.request)) return 'too soon';
+    if (decider.isUnconfirmed(this.request, destination.id)) return 'too soon';
     if (isFromBudget && !settings.retryBudget.withdraw()) return 'budget spent';
     this.#left -= 1;
     this.#asked.add(server);

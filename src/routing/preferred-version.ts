@@ -7,8 +7,9 @@ import type {
   RoutingTable,
   ServedBy,
   ServersOfVersion,
+  VersionComparison,
 } from '../snapshot/routing-table/routing-table.ts';
-import { comparePreference, versionsAt } from '../snapshot/routing-table/served-by.ts';
+import { comparePreference, stepAt } from '../snapshot/routing-table/served-by.ts';
 import type { Decision, DecisionContext, DecisionReason, PreferredVersion } from './decision.ts';
 
 export const defaultPreferredVersion: PreferredVersion = 'majority';
@@ -30,7 +31,7 @@ export function preferredMinor(
   now = Number.POSITIVE_INFINITY,
 ): string | undefined {
   if (comparison === undefined || version === 'local') return undefined;
-  return minorAmong(versionsAt(comparison, now), version);
+  return minorAmong(stepAt(comparison, now) ?? comparison, version);
 }
 
 function minorAmong(
@@ -57,14 +58,19 @@ export function comingPreference(
 ): ComingPreference | undefined {
   if (comparison === undefined || version === 'local') return undefined;
   const steps = comparison.before.filter(({ until }) => now < until);
-  for (const [index, { until, isKnown, ...versions }] of steps.entries()) {
-    const next = minorAmong(steps[index + 1] ?? comparison, version);
-    if (next === undefined || (isKnown && next === minorAmong(versions, version))) continue;
-    // Another router may see this step and later ones in another order.
-    const waits = steps.slice(index).map((step) => step.waitFrom);
-    return { minor: next, at: until, waitFrom: Math.min(...waits) };
-  }
-  return undefined;
+  const isSettled = ({ others, ...versions }: VersionComparison['before'][number]): boolean => {
+    const preferred = minorAmong(versions, version);
+    return others?.every((each) => each !== undefined && minorAmong(each, version) === preferred) === true;
+  };
+  const first = steps.findIndex((step) => !isSettled(step));
+  const begins = steps[first];
+  if (begins === undefined) return undefined;
+  // One change may follow on another.
+  const next = steps.findIndex((step, index) => index > first && isSettled(step));
+  const after = next === -1 ? undefined : steps[next];
+  const at = after?.from ?? steps.at(-1)?.until ?? now;
+  const minor = minorAmong(after ?? comparison, version);
+  return minor === undefined ? undefined : { minor, at, waitFrom: begins.from };
 }
 
 /**
@@ -124,7 +130,23 @@ export function serversByPreference(
     (comparison.enforcementDiffers && isWrite(requestInfo));
   if (!matters) return undefined;
   const byPreference = candidates.byPreference(preferred);
-  return byPreference.length < 2 ? undefined : byPreference;
+  if (byPreference.length < 2) return undefined;
+  const uncounted = stepAt(comparison, now ?? Number.POSITIVE_INFINITY)?.uncounted;
+  return uncounted === undefined ? byPreference : countedFirst(byPreference, uncounted);
+}
+
+/** A server that does not count yet is of its version for this router alone. */
+function countedFirst(
+  byPreference: readonly ServersOfVersion[],
+  uncounted: ReadonlySet<string>,
+): readonly ServersOfVersion[] {
+  const those = (isCounted: boolean) =>
+    byPreference.flatMap(({ minor, serverIds, reachable }) => {
+      const ids = [...serverIds].filter((id) => uncounted.has(id) !== isCounted);
+      if (ids.length === 0) return [];
+      return { minor, serverIds: new Set(ids), reachable: reachable.filter(({ id }) => ids.includes(id)) };
+    });
+  return [...those(true), ...those(false)];
 }
 
 /** Admission checks subresources with the operation CONNECT for every verb. */

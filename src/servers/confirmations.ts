@@ -1,5 +1,7 @@
+import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
+import { confirmedWithin } from '../snapshot/routing-table/version-instants.ts';
 import { isSilent } from './server-record.ts';
-import type { ServerRecord } from './server-states.ts';
+import { presentOf, type ServerRecord } from './server-states.ts';
 
 export interface UnconfirmedServers {
   /** IDs of servers that have once said that they are as known, and not for so many milliseconds now. */
@@ -21,14 +23,60 @@ function isOutOfReach(record: ServerRecord): boolean {
   return told?.stale === true || state.kind === 'departed';
 }
 
+/** Times at which this router knew nothing, and at which it was told something. */
+export interface Isolation {
+  /** The last instant at which no server had confirmed what it is within the bound. */
+  readonly at: number;
+  /** When the last snapshot came for which any server had been read. */
+  readonly toldAt: number;
+}
+
+export const notIsolated: Isolation = { at: Number.NEGATIVE_INFINITY, toldAt: 0 };
+
+/** Whether it is cut off now. Pure. */
+export function isolationAt(
+  before: Isolation,
+  records: ReadonlyMap<string, ServerRecord>,
+  now: number,
+): Isolation {
+  const isConfirmed = ({ confirmedAt: at }: ServerRecord) => at === undefined || now - at <= confirmedWithin;
+  return records.size === 0 || [...records.values()].some(isConfirmed) ? before : { ...before, at: now };
+}
+
+/** True of a snapshot for which a server was read: a reader that is cut off makes some, too, and they say nothing. */
+export function saysSomething({ servers }: RoutingTable): boolean {
+  return servers.some(({ stale, departed }) => !stale && !departed);
+}
+
+/**
+ * True while no snapshot counts as a word on a silent server: this router has been cut off from all servers, and who reads the
+ * cluster may have been, too. Not for longer than a minute: nobody may be reading.
+ */
+function isUntold({ at, toldAt }: Isolation, now: number): boolean {
+  return toldAt <= at && now - at <= toldWithin;
+}
+
+/** `isolated`: no server confirms what it is; `not told yet`: some do again, and no snapshot has come since. */
+export type Untold = 'isolated' | 'not told yet' | undefined;
+
+export function untoldAt(isolation: Isolation, now: number): Untold {
+  if (!isUntold(isolation, now)) return undefined;
+  return isolation.at === now ? 'isolated' : 'not told yet';
+}
+
 /**
  * @returns when all servers were asked, at the latest, of which it was heard that they are as they are known; `undefined`: not
  *   all of them have been
  */
-export function confirmedAt(records: Iterable<ServerRecord>): number | undefined {
+export function confirmedAt(
+  records: Iterable<ServerRecord>,
+  isolation: Isolation,
+  now: number,
+): number | undefined {
+  const isAnyExcused = !isUntold(isolation, now);
   let first = Number.POSITIVE_INFINITY;
   for (const record of records) {
-    if (isOutOfReach(record)) continue;
+    if (isAnyExcused && isOutOfReach(record)) continue;
     if (record.confirmedAt === undefined) return undefined;
     first = Math.min(first, record.confirmedAt);
   }
@@ -42,6 +90,7 @@ export function confirmedAt(records: Iterable<ServerRecord>): number | undefined
 export function unconfirmed(
   records: ReadonlyMap<string, ServerRecord>,
   within: number,
+  isolation: Isolation,
   now: number,
 ): UnconfirmedServers | undefined {
   let confirmed = 0;
@@ -56,8 +105,10 @@ export function unconfirmed(
   const silent = new Set(late.map(({ id }) => id));
   // A router that is cut off from all servers knows nothing. Otherwise the reader of the cluster has told meanwhile
   // what a server is, or that nobody reaches it.
-  if (confirmed === 0) return { silent, mayDiffer: silent };
-  const mayDiffer = late.filter((record) => !isOutOfReach(record) && ageOf(record) <= toldWithin);
+  if (confirmed === 0 || isUntold(isolation, now)) return { silent, mayDiffer: silent };
+  const isLately = (record: ServerRecord) =>
+    ageOf(record) <= toldWithin || presentOf(record.state).kind === 'unverified';
+  const mayDiffer = late.filter((record) => !isOutOfReach(record) && isLately(record));
   return { silent, mayDiffer: new Set(mayDiffer.map(({ id }) => id)) };
 }
 

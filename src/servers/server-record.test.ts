@@ -406,3 +406,17 @@ test('what happens to one server changes nothing of another: every sequence of f
   };
   go([newRecord('a', 0), newRecord('b', 0)], [], 4);
 });
+
+test('a server that has said otherwise confirms nothing until a snapshot tells of it, or ten seconds after it is as before', () => {
+  const confirmed = (record: ServerRecord) => [record.confirmedAt, record.provenAt];
+  const told = (version: string) => ({ id: 'a', address: '10.0.0.1:6443', version, serves: 'x' });
+  const known = happens(ready, { kind: 'told', told: told('v1.35.0'), agrees: false }, 2_500);
+  const first = probed(known, 'ready', 3_000);
+  const back = probed(probed(first, 'changed', 4_000), 'ready', 9_000);
+  assert.deepEqual(confirmed(probed(first, 'refused', 5_000)), [5_000, 5_000]);
+  assert.deepEqual(confirmed(probed(probed(first, 'changed', 4_000), 'refused', 5_000)), [3_000, 3_000]);
+  assert.deepEqual(confirmed(probed(back, 'ready', 18_999)), [3_000, 3_000], 'others may go by what it said');
+  assert.deepEqual(confirmed(probed(back, 'ready', 19_000)), [19_000, 19_000]);
+  const news = happens(back, { kind: 'told', told: told('v1.36.0'), agrees: false }, 10_000);
+  assert.deepEqual(confirmed(probed(news, 'ready', 11_000)), [11_000, 11_000]);
+});

@@ -1,3 +1,4 @@
+import { countsAfter, versionSettlesFor } from '../snapshot/routing-table/version-instants.ts';
 import {
   type HealthThresholds,
   type Instant,
@@ -57,7 +58,13 @@ function afterTold(
   now: Instant,
   thresholds: HealthThresholds,
 ): ServerRecord {
-  const known = { ...record, told: event.told, word: event.agrees ? undefined : record.word };
+  const isNews = record.told?.version !== event.told?.version || record.told?.serves !== event.told?.serves;
+  const known = {
+    ...record,
+    told: event.told,
+    word: event.agrees ? undefined : record.word,
+    ...(isNews && { othersGoByItUntil: undefined }),
+  };
   return newsIn(record, event).reduce<ServerRecord>(
     (each, kind) => next(each, { kind }, now, thresholds),
     known,
@@ -151,6 +158,18 @@ function isBeforeItsRoles(record: ServerRecord, outcome: 'alive' | 'refusing', n
   return loss === undefined ? state.kind === 'untried' : now - loss.at < startDuration;
 }
 
+/** Once a server has said otherwise than the snapshot, other routers may go by that: for ten seconds after it is as before. */
+function untilOthersForget(
+  { othersGoByItUntil }: ServerRecord,
+  finding: Finding | undefined,
+  outcome: Answered['outcome'],
+  now: Instant,
+): Instant | undefined {
+  if (outcome === 'changed') return never;
+  const isBack = othersGoByItUntil === never && finding === 'ready';
+  return isBack ? now + countsAfter + versionSettlesFor : othersGoByItUntil;
+}
+
 /** Facts that hold in every state. */
 function withEvidence(
   record: ServerRecord,
@@ -164,8 +183,15 @@ function withEvidence(
       const hasShownReadiness = record.hasShownReadiness || outcome === 'ready' || outcome === 'changed';
       const isSame = finding === 'stale' || finding === 'alive';
       const isVerified = isSame ? record.isVerified : finding === 'ready';
-      const known = { ...record, answer: { askedAt, outcome }, hasShownReadiness, isVerified };
-      if (outcome === 'changed' || isSilent(known)) return known;
+      const othersGoByItUntil = untilOthersForget(record, finding, outcome, now);
+      const known = {
+        ...record,
+        answer: { askedAt, outcome },
+        hasShownReadiness,
+        isVerified,
+        othersGoByItUntil,
+      };
+      if (isSilent(known) || (othersGoByItUntil !== undefined && now < othersGoByItUntil)) return known;
       // The snapshot does not say what a server is that it does not have.
       return { ...known, confirmedAt: askedAt, ...(record.told === undefined ? {} : { provenAt: askedAt }) };
     }

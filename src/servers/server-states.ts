@@ -147,6 +147,11 @@ export interface ServerRecord {
   readonly confirmedAt?: Instant | undefined;
   /** The same of the last such probe while the snapshot had the server. */
   readonly provenAt?: Instant | undefined;
+  /**
+   * The server has said otherwise than the snapshot, which has not told of it: until then others may go by that, and nothing is
+   * confirmed.
+   */
+  readonly othersGoByItUntil?: Instant | undefined;
   /** The beginning of the last probe. Left out: the server is not probed, so nobody could say that it is back. */
   readonly askedAt?: Instant | undefined;
   /** The last probe that has ended. */

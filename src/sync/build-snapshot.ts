@@ -90,11 +90,13 @@ export async function buildSnapshot(input: SnapshotInput): Promise<SnapshotOutpu
     const content = await serverContent(record, { ...input, everShared }, (text) => warnings.push(text));
     if (content !== undefined) contents.push({ record, content });
   }
-  const { servers, servedSets } = await snapshotServers(contents, input, shared);
+  const isRead = input.servers.some(({ reading }) => reading?.ok === true);
+  // While nobody is read, nothing ends by itself: the snapshot would be as young as one that was read.
+  const at = isRead ? monotonic : Number.NEGATIVE_INFINITY;
+  const { servers, servedSets } = await snapshotServers(contents, { ...input, monotonic: at }, shared);
   if (servers.length === 0) return { snapshot: undefined, changed: false, warnings };
 
   const starts = new Map(input.servers.flatMap(({ server, start }) => (start ? [[server.id, start]] : [])));
-  const isRead = input.servers.some(({ reading }) => reading?.ok === true);
   const moment = { now, monotonic, set, isNewcomer, isRead };
   const changes = versionChanges(previous, servers, moment, starts);
   const candidate: Snapshot = {

@@ -49,8 +49,6 @@ export function versionChanges(
   moment: ChangeMoment,
   starts: ReadonlyMap<string, SeenStart> = new Map(),
 ): readonly VersionChange[] {
-  // Where all servers are of one version, nobody can go by another one, whatever counted a moment ago.
-  if (!areSeveralVersions(servers.map(countedVersionOf))) return [];
   const { now, monotonic } = moment;
   const ahead = (milliseconds: number) => new Date(now + milliseconds).toISOString();
   const untilItCounts = (by: string) =>
@@ -59,6 +57,7 @@ export function versionChanges(
   const before = new Map(previous?.servers.map((server) => [server.id, server]));
   const unknown = servers.filter((server) => !isKnown(server, before));
   if (previous === undefined || (moment.isNewcomer === true && unknown.length > 0)) {
+    if (!areSeveralVersions(servers.map(countedVersionOf))) return [];
     const at = ahead(Math.max(...unknown.map(({ id }) => untilItCounts(id))));
     return servers.flatMap((server) => {
       const to = countedVersionOf(server);
@@ -88,7 +87,13 @@ export function versionChanges(
       },
     ];
   });
-  return [...kept, ...changes.filter(({ at }) => now < Date.parse(at) + keptFor)];
+  const all: readonly VersionChange[] = [
+    ...kept,
+    ...changes.filter(({ at }) => now < Date.parse(at) + keptFor),
+  ];
+  // Where all servers are of one version again, another router may go by what counted a moment ago.
+  const versions = [...servers.map(countedVersionOf), ...all.flatMap(({ from, to }) => [from, to])];
+  return areSeveralVersions(versions) ? all : [];
 }
 
 /** True if a server of its ID was there before, or one in its place. */

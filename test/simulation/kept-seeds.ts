@@ -66,6 +66,35 @@ export const keptSeeds = [
     seed: 598,
     was: 'a router that began while a server was away took it for a new one when that came back',
   },
+  {
+    seed: 1_795_997_147_205,
+    was: 'a server went back before its version counted; who knew of it passed that over, and who did not went to another server of it',
+  },
+  {
+    seed: 47,
+    was: 'a router that had begun did not end a watch before the version changed: a field was lost',
+  },
+  { seed: 71, was: 'a snapshot got younger a minute after anything was read' },
+  {
+    seed: 131,
+    was: 'the Lease of a process was seen after its version, and all writes waited for ten seconds',
+  },
+  {
+    seed: 146,
+    was: 'a router that had been cut off for a minute took its old snapshot for a word on servers that were silent',
+  },
+  {
+    seed: 272,
+    was: 'a router that knew of a change late did not wait, as its own version stayed; others had changed in between',
+  },
+  {
+    seed: 13,
+    was: 'a server was another version for some seconds: a router that had heard so took its later answers for proof that nothing had changed',
+  },
+  {
+    seed: 250,
+    was: 'a router that was back wrote by a snapshot of before, though servers said that they were others',
+  },
 ] as const;
 
 /** A fixed set, by what happens in them: each sort of fault is in one. */

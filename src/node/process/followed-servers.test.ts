@@ -70,6 +70,7 @@ async function askedServers(
     asked,
     seen,
     isTried,
+    tell: () => followed.follow(table),
     pass,
     stop,
     originOf: (id: string) => table.server(id)?.origin,
@@ -175,4 +176,22 @@ test('a server that falls silent is told of, for as long as the snapshot may not
   assert.deepEqual(await late(['b'], 7_000, stale), [['b'], []], 'nor can that one reach it');
   const all = ['a', 'b'];
   assert.deepEqual(await late(all, 61_000, stale), [all, all]);
+});
+
+test('after a time without any server no snapshot of before is a word on those that stay silent', async (context) => {
+  const behaves: Parameters<typeof askedServers>[1] = { a: 'responds', b: 'responds' };
+  const { followed, pass, tell, stop } = await askedServers(context, behaves, { b: { stale: true } });
+  const known = () => {
+    const { mayDiffer = new Set<string>() } = followed.unconfirmed(6_000) ?? {};
+    return [followed.untold(), ...mayDiffer];
+  };
+  for (const id of ['a', 'b']) behaves[id] = 'is silent';
+  await pass(8_000);
+  assert.deepEqual(known(), ['isolated', 'a', 'b']);
+  behaves['a'] = 'responds';
+  await pass(6_000);
+  assert.deepEqual(known(), ['not told yet', 'b']);
+  tell();
+  assert.deepEqual(known(), [undefined]);
+  stop();
 });

@@ -5,7 +5,18 @@ import { peerDestination } from '../../proxy/server-choice.ts';
 import type { Destination } from '../../request/destination.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import { systemClock } from '../../runtime/time.ts';
-import { confirmedAt, provenAt, type UnconfirmedServers, unconfirmed } from '../../servers/confirmations.ts';
+import {
+  confirmedAt,
+  type Isolation,
+  isolationAt,
+  notIsolated,
+  provenAt,
+  saysSomething,
+  type UnconfirmedServers,
+  type Untold,
+  unconfirmed,
+  untoldAt,
+} from '../../servers/confirmations.ts';
 import { type ConnectionEnd, connectionCloser } from '../../servers/connection-closer.ts';
 import { HealthMonitor } from '../../servers/health-monitor.ts';
 import { type HealthObserver, ServerBook } from '../../servers/server-book.ts';
@@ -45,6 +56,7 @@ export class FollowedServers {
   #table: RoutingTable | undefined;
   /** True: all knowledge of servers is from before this process was started, of an earlier run or of who reads the cluster. */
   #isOfBefore = true;
+  #lastIsolation = notIsolated;
 
   constructor(options: FollowedServersOptions) {
     const { config, logger, answersOf } = options;
@@ -71,6 +83,7 @@ export class FollowedServers {
     this.#silence = silence;
     this.#looking = setInterval(() => {
       health.look();
+      this.#isolation();
       silence.look(destinationsIn(health));
     }, lookEvery).unref();
   }
@@ -82,11 +95,16 @@ export class FollowedServers {
   }
 
   confirmedAt(): number | undefined {
-    return confirmedAt(this.health.records.values());
+    return confirmedAt(this.health.records.values(), this.#isolation(), performance.now());
+  }
+
+  untold(): Untold {
+    const now = performance.now();
+    return untoldAt(this.#isolation(now), now);
   }
 
   unconfirmed(within: number): UnconfirmedServers | undefined {
-    const found = unconfirmed(this.health.records, within, performance.now());
+    const found = unconfirmed(this.health.records, within, this.#isolation(), performance.now());
     if (found !== undefined) this.#monitor.hurry();
     return found;
   }
@@ -96,6 +114,8 @@ export class FollowedServers {
     const wasUrgent = this.#isUrgent;
     const isOfBefore = this.#isOfBefore;
     this.#table = table;
+    if (table !== undefined && saysSomething(table))
+      this.#lastIsolation = { ...this.#isolation(), toldAt: performance.now() };
     const followed = [...(local === undefined ? [] : [local]), ...peersIn(table, local?.id)];
     const hasDeparted = (id: string): boolean => table?.server(id)?.departed === true;
     // The local server has been asked already, and there was nothing to compare its word with.
@@ -128,6 +148,11 @@ export class FollowedServers {
     clearInterval(this.#looking);
     this.#silence.stop();
     this.#monitor.stop();
+  }
+
+  #isolation(now = performance.now()): Isolation {
+    this.#lastIsolation = isolationAt(this.#lastIsolation, this.health.records, now);
+    return this.#lastIsolation;
   }
 
   get #isUrgent(): boolean {

@@ -338,6 +338,7 @@ class RouterProcess {
     return Object.assign(receiver, {
       confirmedAt: () => servers.confirmedAt(),
       unconfirmed: (within: number) => servers.unconfirmed(within),
+      untold: () => servers.untold(),
       isAwaited: () => receiver.current() === undefined && isNew(),
     });
   }

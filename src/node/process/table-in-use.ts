@@ -26,11 +26,12 @@ type Step =
  * and a client that writes such an object removes the fields. `Router.settled` opens them again at the new version. Pure.
  * @returns in their order
  */
-function stepsTo(coming: ComingPreference | undefined): readonly Step[] {
+function stepsTo(coming: ComingPreference | undefined, now: number): readonly Step[] {
   if (coming === undefined) return [];
   const { waitFrom, at } = coming;
   const change: Step = { kind: 'version changes', at };
-  const end: Step = { kind: 'watches end', at: waitFrom, by: waitFrom + versionSettlesFor };
+  const by = Math.max(waitFrom, now) + versionSettlesFor;
+  const end: Step = { kind: 'watches end', at: waitFrom, by };
   return waitFrom < at ? [end, change] : [change];
 }
 
@@ -84,7 +85,8 @@ export class TableInUse {
   }
 
   #foresee(table: RoutingTable): void {
-    this.#steps = stepsTo(comingPreference(table, this.#users.preferredVersion, steadyNow()));
+    const now = steadyNow();
+    this.#steps = stepsTo(comingPreference(table, this.#users.preferredVersion, now), now);
     this.#awaitNext(table);
   }
 

@@ -117,16 +117,23 @@ export interface MinorVersions {
   readonly minors: readonly string[];
 }
 
-interface VersionsBefore extends MinorVersions, Pick<TimedChange, 'until' | 'waitFrom'> {
-  /** False: nobody knows which versions others go by until then; those of now stand here. */
-  readonly isKnown: boolean;
+interface VersionsBefore extends MinorVersions {
+  /** By the clock of `RoutingTable.changes`; the first one begins at `-Infinity`. */
+  readonly from: number;
+  readonly until: number;
+  /** IDs of servers that have become another version, or come back to one, and do not count as that until then. */
+  readonly uncounted: ReadonlySet<string>;
+  /**
+   * The versions that another router may go by meanwhile. `undefined`: no server counts, or nobody knows; the versions of now
+   * stand here then.
+   */
+  readonly others: readonly (MinorVersions | undefined)[] | undefined;
 }
 
 /** The minor versions of a cluster that has several. Of the snapshot alone: every router that has it says the same. */
 export interface VersionComparison extends MinorVersions {
   /**
-   * The versions that count until changes of a moment ago do (`RoutingTable.changes`), the soonest first: an entry counts while `until` is
-   * not reached and none before it counts. From `waitFrom` on it may count no more at another router.
+   * The versions that count until changes of a moment ago do (`RoutingTable.changes`), the soonest first.
    */
   readonly before: readonly VersionsBefore[];
   /** True if the schemas of all servers have been read. Resources that are not compared yet count as different. */

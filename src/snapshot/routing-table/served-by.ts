@@ -110,33 +110,39 @@ export function compareVersions(
   compared: readonly ComparedServers[],
   changes: readonly TimedChange[],
 ): VersionComparison | undefined {
+  const servers = compared.flatMap((each) => each.servers);
   const counts = new Map<string, number>();
-  for (const { minor } of compared.flatMap(({ servers }) => servers)) {
-    if (minor !== undefined) counts.set(minor, (counts.get(minor) ?? 0) + 1);
-  }
+  for (const { minor } of servers) if (minor !== undefined) counts.set(minor, (counts.get(minor) ?? 0) + 1);
   const now = minorVersionsOf(counts);
   if (now === undefined || now.minors.length < 2) return undefined;
   const isComplete = compared.every(({ set }) => set.schemas !== undefined);
   return Object.freeze({
     ...now,
-    before: Object.freeze(versionsBefore(counts, changes, now)),
+    before: Object.freeze(versionsBefore(servers, counts, changes, now)),
     isComplete,
     enforcementDiffers: !isComplete || enforcementDiffers(compared) || featureGatesDiffer(compared),
   });
 }
 
-/** @param counts minor version to the servers that have it; `undefined` where none has any */
-function minorVersionsOf(counts: ReadonlyMap<string, number>): MinorVersions | undefined {
+/**
+ * @param counts minor version to the servers that have it
+ * @param present the versions that may respond. Default: all that a server has
+ * @returns `undefined` where there is none
+ */
+function minorVersionsOf(
+  counts: ReadonlyMap<string, number>,
+  present: ReadonlySet<string | undefined> = new Set(counts.keys()),
+): MinorVersions | undefined {
   const countOf = (minor: string) => counts.get(minor) ?? 0;
-  const present = [...counts.keys()].filter((minor) => countOf(minor) > 0);
+  const responding = [...counts.keys()].filter((minor) => countOf(minor) > 0 && present.has(minor));
   // Nobody can say which feature gates of one version are newer: those that most servers have go first.
-  const newestFirst = present.sort(
+  const newestFirst = responding.sort(
     (left, right) =>
       compareCountedVersions(right, left) || countOf(right) - countOf(left) || (left < right ? -1 : 1),
   );
   const [newest] = newestFirst;
   if (newest === undefined) return undefined;
-  const most = Math.max(...present.map(countOf));
+  const most = Math.max(...responding.map(countOf));
   return {
     majority: newestFirst.find((minor) => countOf(minor) === most) ?? newest,
     newest,
@@ -145,38 +151,100 @@ function minorVersionsOf(counts: ReadonlyMap<string, number>): MinorVersions | u
   };
 }
 
+/** More ways than these in which changes may count for others are not looked at one by one: then nobody knows. */
+const waysAtMost = 64;
+
 /**
- * Undoes one change after the other, the last first. It does not matter in how many snapshots they were noticed: routers
- * that read the cluster themselves come to the same.
+ * The versions until all changes count, from instant to instant. It does not matter in how many snapshots the changes were
+ * noticed: routers that read the cluster themselves come to the same.
+ *
+ * All routers know what was ready eight seconds ago, and not what has happened since. So a server whose change does not count
+ * yet stands for no version, be it one that it had before. From `waitFrom` on a change may count for another router: whichever
+ * of such changes do, this router goes by what it has in common with the others, or waits.
  * @param now stands for what nobody knows: who reads the cluster has just begun to
  */
 function versionsBefore(
+  servers: readonly RoutingServer[],
   counts: ReadonlyMap<string, number>,
-  changes: readonly TimedChange[],
+  given: readonly TimedChange[],
   now: MinorVersions,
 ): VersionComparison['before'] {
+  const changes = openedTogether(given);
+  const instants = new Set(changes.flatMap(({ waitFrom, until }) => [waitFrom, until]));
+  let from = Number.NEGATIVE_INFINITY;
+  return [...instants]
+    .toSorted((one, other) => one - other)
+    .map((until) => {
+      const left = changes.filter((change) => change.until > from);
+      const open = left.filter(({ waitFrom }) => waitFrom <= from);
+      const versions = versionsWithout(left, servers, counts);
+      const others = waysToCount(open)?.map((counted) =>
+        versionsWithout(
+          left.filter((change) => !counted.includes(change)),
+          servers,
+          counts,
+        ),
+      );
+      const known = others?.every((each) => each !== undefined) === true ? others : undefined;
+      const step = {
+        ...(versions ?? now),
+        from,
+        until,
+        uncounted: new Set(left.map(({ server }) => server)),
+        others: versions && known,
+      };
+      from = until;
+      return Object.freeze(step);
+    });
+}
+
+/** A change of a server that counts has its earlier ones count as well. */
+function openedTogether(changes: readonly TimedChange[]): readonly TimedChange[] {
+  return changes.map((change) => {
+    const { server, until } = change;
+    const later = changes.filter((each) => each.server === server && each.until >= until);
+    return { ...change, waitFrom: Math.min(...later.map(({ waitFrom }) => waitFrom)) };
+  });
+}
+
+/** @returns the changes that may count, in each way; of one server the earlier ones first. `undefined`: there are too many */
+function waysToCount(open: readonly TimedChange[]): readonly (readonly TimedChange[])[] | undefined {
+  let ways: readonly (readonly TimedChange[])[] = [[]];
+  for (const ofServer of Map.groupBy(open, ({ server }) => server).values()) {
+    const inOrder = ofServer.toSorted((one, other) => one.until - other.until);
+    ways = ways.flatMap((way) =>
+      [...inOrder.keys(), inOrder.length].map((count) => [...way, ...inOrder.slice(0, count)]),
+    );
+    if (ways.length > waysAtMost) return undefined;
+  }
+  return ways;
+}
+
+/** The versions while these changes do not count; `undefined`: no server counts, or nobody knows what they were. */
+function versionsWithout(
+  left: readonly TimedChange[],
+  servers: readonly RoutingServer[],
+  counts: ReadonlyMap<string, number>,
+): MinorVersions | undefined {
   const counting = new Map(counts);
   const add = (minor: string | undefined, count: number): void => {
     if (minor !== undefined) counting.set(minor, (counting.get(minor) ?? 0) + count);
   };
-  const undone = new Map<number, VersionComparison['before'][number]>();
-  const lastFirst = changes.toSorted((one, other) => other.until - one.until);
-  for (const { from, to, until, waitFrom, isUnsure } of lastFirst) {
+  for (const { from, to } of left) {
     add(to, -1);
     add(from, 1);
-    const versions = minorVersionsOf(counting);
-    const earliest = Math.min(waitFrom, undone.get(until)?.waitFrom ?? waitFrom);
-    const isKnown = versions !== undefined && isUnsure !== true && undone.get(until)?.isKnown !== false;
-    const step = { ...(versions ?? now), isKnown, until, waitFrom: earliest };
-    undone.set(until, Object.freeze(step));
   }
-  return [...undone.values()].reverse();
+  const changing = new Set(left.map(({ server }) => server));
+  const present = new Set(servers.filter(({ id }) => !changing.has(id)).map(({ minor }) => minor));
+  return minorVersionsOf(counting, present);
 }
 
-/** The versions that count at a time. @param now by the clock of `RoutingTable.changes` */
-export function versionsAt(comparison: VersionComparison, now: number): MinorVersions {
-  const { before } = comparison;
-  return before.length === 0 ? comparison : (before.find(({ until }) => now < until) ?? comparison);
+/** The versions that count at a time, until all do; `undefined`: all do. @param now by the clock of `RoutingTable.changes` */
+export function stepAt(
+  { before }: VersionComparison,
+  now: number,
+): VersionComparison['before'][number] | undefined {
+  return before.length === 0 ? undefined : before.find(({ until }) => now < until);
 }
 
 function enforcementDiffers(compared: readonly ComparedServers[]): boolean {

@@ -78,23 +78,3 @@ test('two changes of one server that are written at the same instant stay two', 
     ]);
   }
 });
-
-test('a version that its server had left before it counted is passed over; where it may have counted for others, all waits', () => {
-  const second = { server: 'b', from: '1.36', to: '1.37' };
-  /** @param waitFrom, readyAt seconds: when others may have counted the first one, and its server became ready as the next */
-  const changesOf = (waitFrom: number, readyAt: number, to = second.to) => {
-    const instants = new VersionInstants({ steadyClock: () => 500_000 });
-    const versionChanges = [
-      { ...change, at: text(9), waitFrom: text(waitFrom) },
-      { ...second, to, at: text(readyAt + 10), waitFrom: text(readyAt + 8) },
-    ];
-    const snapshot = snapshotOf({ a: ['v1/pods'], b: ['v1/pods'] }, { createdAt: text(0), versionChanges });
-    return instants
-      .of(snapshot)
-      .map((each) => [each.from, each.to, each.until / 1_000, each.waitFrom / 1_000, each.isUnsure === true]);
-  };
-  assert.deepEqual(changesOf(7, 0), [['1.35', '1.37', 510, 508, false]]);
-  assert.deepEqual(changesOf(7, 0, '1.35'), [], 'it is what it was');
-  assert.deepEqual(changesOf(-4, -1), [['1.35', '1.37', 509, 496, true]]);
-  assert.deepEqual(changesOf(-4, -1, '1.35'), [['1.35', '1.35', 509, 496, true]]);
-});

@@ -25,8 +25,6 @@ export interface TimedChange extends Pick<VersionChange, 'server' | 'from' | 'to
   readonly until: number;
   /** The change may count for another router from then on. */
   readonly waitFrom: number;
-  /** True: the version that others go by until then is not known, another one may have counted for them in between. */
-  readonly isUnsure?: boolean;
 }
 
 function originOf(server: Snapshot['servers'][number] | undefined): string | undefined {
@@ -43,37 +41,6 @@ export function changesIn({ metadata }: Snapshot): readonly TimedChange[] {
       waitFrom: waitFrom === undefined ? until - versionSettlesFor : Date.parse(waitFrom),
     };
   });
-}
-
-/**
- * Without versions that a server had left before they counted: none was preferred while there was a server of it. Else the next
- * version of that server would respond in its place, before that one counts. Where the version may have counted for another
- * router, what depends on it waits until the next one does.
- */
-function withoutPassing(changes: readonly TimedChange[]): readonly TimedChange[] {
-  const all: TimedChange[] = [];
-  for (const change of changes) {
-    const readyAt = change.until - countsAfter - versionSettlesFor;
-    const index = all.findIndex(
-      ({ server, to, until }) => server === change.server && to === change.from && readyAt < until,
-    );
-    const [passing] = index === -1 ? [] : all.splice(index, 1);
-    if (passing === undefined) {
-      all.push(change);
-      continue;
-    }
-    const isUnsure = passing.isUnsure === true || readyAt >= passing.waitFrom + versionSettlesFor;
-    if (passing.from === change.to && !isUnsure) continue;
-    const waitFrom = isUnsure ? Math.min(passing.waitFrom, change.waitFrom) : change.waitFrom;
-    const { from: _from, ...rest } = change;
-    all.push({
-      ...rest,
-      waitFrom,
-      ...(passing.from && { from: passing.from }),
-      ...(isUnsure && { isUnsure }),
-    });
-  }
-  return all;
 }
 
 export interface VersionInstantsOptions {
@@ -111,7 +78,7 @@ export class VersionInstants {
       ] as const;
     });
     this.#known = new Map(timed);
-    return withoutPassing(timed.map(([, change]) => change));
+    return timed.map(([, change]) => change);
   }
 
   #timed(

@@ -68,8 +68,8 @@ function check(before: ReaderRecord, event: ReaderEvent, after: ReaderRecord, no
   if (event.kind === 'read')
     assert.deepEqual([state.kind, after.early, after.failures], ['ready', undefined, 0]);
   if (event.kind === 'replaced') {
-    assert.deepEqual([after.start, after.early, after.dueAt], [undefined, undefined, -Infinity]);
-    assert.deepEqual([reading, notReadyAt], [before.reading, before.notReadyAt]);
+    assert.deepEqual([after.early, after.dueAt], [undefined, -Infinity]);
+    assert.deepEqual([start, reading, notReadyAt], [before.start, before.reading, before.notReadyAt]);
   }
   if (event.kind === 'not ready' || event.kind === 'not read') assert.equal(reading, event.reading);
 }
@@ -114,4 +114,27 @@ test('a server under another ID has the start of the one before it, unless anoth
   assert.deepEqual(renamed(seen, 'v1.37.0'), { notReadyAt: 90, readyAt: 200 });
   const lost = next(seen, { kind: 'not read', reading: refused, dueAt: 0 }, 150);
   assert.deepEqual(renamed(lost, 'v1.36.0'), { notReadyAt: 90, readyAt: 200 });
+});
+
+test('a start stays with the reading that it is of, and what cannot be read has none', () => {
+  const lost = next(untriedRecord(server, undefined), { kind: 'read', askedAt: 0, reading }, 0);
+  const away = next(lost, { kind: 'not ready', askedAt: 1_000, reading: starting }, 1_000);
+  const back = next(
+    next(away, { kind: 'became ready' }, 2_000),
+    { kind: 'read', askedAt: 1_990, reading },
+    2_010,
+  );
+  assert.deepEqual(back.start, { notReadyAt: 1_000, readyAt: 2_000 });
+  // Its Lease is seen later than what it says.
+  const replaced = next(back, { kind: 'replaced', server }, 2_020);
+  assert.deepEqual(replaced.start, back.start);
+  assert.deepEqual(next(replaced, { kind: 'became ready' }, 9_000).start, {
+    notReadyAt: 1_990,
+    readyAt: 9_000,
+  });
+  for (const unread of [
+    { kind: 'not read', reading: refused, dueAt: 0 },
+    { kind: 'not ready', askedAt: 3_000, reading: refused },
+  ] as const)
+    assert.equal(next(next(back, unread, 3_000), unread, 4_000).start, undefined);
 });

@@ -118,20 +118,27 @@ export function next(record: ReaderRecord, event: ReaderEvent, now: number): Rea
     case 'described':
       return { ...record, server: event.server };
     case 'replaced': {
-      // When the process of before was asked last is known all the same, and its reading counts until there is another one.
-      const { notReadyAt, reading } = record;
+      // When the process of before was asked last is known all the same, and its reading counts until there is another one, with
+      // its start: the Lease of a process may come later than what the process says.
+      const { notReadyAt, reading, start } = record;
       const state = reading && ({ kind: 'unverified', since: now } as const);
-      return { ...untriedRecord(event.server, undefined), notReadyAt, reading, ...(state && { state }) };
+      return {
+        ...untriedRecord(event.server, undefined),
+        notReadyAt,
+        reading,
+        start,
+        ...(state && { state }),
+      };
     }
     case 'not ready': {
-      const away = { ...record, state: awaySince(record, now), reading: event.reading };
-      return event.reading.code === 'NothingServed'
-        ? { ...away, start: undefined, notReadyAt: event.askedAt }
-        : away;
+      // Whoever could not be asked may have been started again.
+      const away = { ...record, state: awaySince(record, now), start: undefined, reading: event.reading };
+      return event.reading.code === 'NothingServed' ? { ...away, notReadyAt: event.askedAt } : away;
     }
     case 'became ready': {
-      if (!isAway(record)) return record;
-      return { ...record, start: record.start ?? { notReadyAt: record.notReadyAt, readyAt: now } };
+      const { state, start } = record;
+      if (!('since' in state) || (start !== undefined && start.readyAt >= state.since)) return record;
+      return { ...record, start: { notReadyAt: record.notReadyAt, readyAt: now } };
     }
     case 'reading early':
       return { ...record, early: event.early };
@@ -150,7 +157,7 @@ export function next(record: ReaderRecord, event: ReaderEvent, now: number): Rea
       return {
         ...record,
         state: awaySince(record, now),
-        start: isAway(record) ? record.start : undefined,
+        start: undefined,
         reading: event.reading,
         failures: record.failures + 1,
         dueAt: event.dueAt,

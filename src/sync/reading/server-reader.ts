@@ -146,8 +146,10 @@ export class ServerReader {
       return { kind: 'not ready', askedAt, reading: unready };
     }
     // A cancelled question says nothing about the process that is there now.
-    if (!signal.aborted) this.#apply({ kind: 'became ready' });
+    if (isAsked && !signal.aborted) this.#apply({ kind: 'became ready' });
     const reading = await this.#readDocuments(signal);
+    // Of a server that is not asked any more only its documents say that it is there.
+    if (!isAsked && reading.ok && !signal.aborted) this.#apply({ kind: 'became ready' });
     if (!reading.ok) {
       const failures = this.#record.failures + 1;
       const dueAt = clock.monotonic() + backOffDelay(timing.readBackOff, failures, clock.random());
