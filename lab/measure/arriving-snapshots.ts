@@ -13,6 +13,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, request } from 'undici';
 import { serveFlags } from '../../demo/routers.ts';
 import { silentLogger } from '../../src/runtime/logger.ts';
+import type { Snapshot } from '../../src/snapshot/format/schema.ts';
 import { signingKeyOf } from '../../src/snapshot/signing/seal.ts';
 import { type Delivery, sealDelivery } from '../../src/sync/deliver.ts';
 import { readServer } from '../../src/sync/documents/read-server.ts';
@@ -98,21 +99,50 @@ try {
   await cluster.close();
 }
 
-async function measure(): Promise<void> {
+/** The API servers of the cluster: three stand for all of them. */
+async function startServers() {
   const large = largeCluster(resources);
-  let [version, own] = [2, large.documentsOf(1)];
+  let own = large.documentsOf(1);
   const [newer, older] = [large.documentsOf(1), large.documentsOf(0)];
-  // Three servers are all of them.
   const [local, newerServer, olderServer] = await Promise.all([
     startServer(() => own),
     startServer(() => newer),
     startServer(() => older),
   ]);
-  const port = await freePort();
-  const origin = `https://127.0.0.1:${port}`;
+  const [readNewer, readOlder] = await Promise.all([readServer(newer), readServer(older)]);
+  const readings = new Map([[localId, readNewer]]);
+  const addresses = new Map([[localId, `127.0.0.1:${local.port}`]]);
+  for (let index = 1; index < servers; index++) {
+    const isOlder = index % 2 === 1;
+    readings.set(`server-${index}`, isOlder ? readOlder : readNewer);
+    const { port } = isOlder ? olderServer : newerServer;
+    addresses.set(`server-${index}`, `127.0.${index >> 8}.${(index & 255) + 1}:${port}`);
+  }
+  let version = 2;
+  let snapshot: Snapshot | undefined;
+  return {
+    localUrl: `https://127.0.0.1:${local.port}`,
+    /** The snapshot after the one before. */
+    next: async () => {
+      snapshot = await large.build(readings, snapshot, addresses);
+      return snapshot;
+    },
+    /** The local server serves another set from now on. */
+    change: async () => {
+      own = large.documentsOf(version++, 'v1.31.0');
+      readings.set(localId, await readServer(own));
+    },
+    close: () => {
+      for (const { server } of [local, newerServer, olderServer]) server.close();
+    },
+  };
+}
+
+/** The router, which tells its longest turn since `reset`. */
+async function startRouter(localUrl: string, port: number) {
   const flags = {
     ...serveFlags({
-      apiServer: { url: `https://127.0.0.1:${local.port}`, serverId: localId },
+      apiServer: { url: localUrl, serverId: localId },
       certificates: cluster.certificates,
       snapshotKeys: cluster.keyFiles.publicKeys,
       snapshotFile: '',
@@ -132,11 +162,64 @@ async function measure(): Promise<void> {
     if (word !== 'turns') return;
     longest = { turn: Math.max(longest.turn, Number(turn)), delay: Math.max(longest.delay, Number(delay)) };
   });
-  const target = new HttpsTarget({
-    url: origin,
-    credentials: async () => ({ certificateAuthorities, clientCertificate }),
-  });
-  const { signal } = new AbortController();
+  return {
+    pid: router.pid,
+    stop: () => router.stop(),
+    longest: () => longest,
+    reset: () => {
+      longest = { turn: 0, delay: 0 };
+    },
+  };
+}
+
+type MeasuredRouter = Awaited<ReturnType<typeof startRouter>>;
+
+/** A row of what another client and the router meet while `work` is done once a second. */
+async function look(
+  name: string,
+  router: MeasuredRouter,
+  get: (path: string) => Promise<number>,
+  work: () => Promise<unknown>,
+): Promise<string[]> {
+  router.reset();
+  const latencies: number[] = [];
+  const before = await usageOf(router.pid);
+  let isOver = false;
+  const asking = (async () => {
+    while (!isOver) {
+      const begun = performance.now();
+      const status = await get(path);
+      if (status !== 200) throw new Error(`response ${status}`);
+      latencies.push(performance.now() - begun);
+      await sleep(pace);
+    }
+  })();
+  for (let second = 0; second < seconds; second++) await Promise.all([work(), sleep(1_000)]);
+  isOver = true;
+  await asking;
+  const after = await usageOf(router.pid);
+  latencies.sort((one, other) => one - other);
+  const at = (part: number) => (latencies[Math.floor((latencies.length - 1) * part)] ?? 0).toFixed(1);
+  const { turn, delay } = router.longest();
+  return [
+    name,
+    turn.toFixed(1),
+    delay.toFixed(1),
+    at(0.5),
+    at(0.99),
+    at(1),
+    ((after.cpuTime - before.cpuTime) / 1_000 / seconds).toFixed(0),
+    (after.resident / 1024).toFixed(0),
+  ];
+}
+
+async function measure(): Promise<void> {
+  const apiServers = await startServers();
+  const port = await freePort();
+  const origin = `https://127.0.0.1:${port}`;
+  const router = await startRouter(apiServers.localUrl, port);
+  const credentials = async () => ({ certificateAuthorities, clientCertificate });
+  const target = new HttpsTarget({ url: origin, credentials });
   const get = async (path: string) => {
     const { statusCode, body } = await request(`${origin}${path}`, { dispatcher: agent });
     await body.dump();
@@ -144,74 +227,28 @@ async function measure(): Promise<void> {
   };
   try {
     await waitUntil('the router lives', async () => (await get('/livez').catch(() => 0)) === 200);
-    const [readNewer, readOlder] = await Promise.all([readServer(newer), readServer(older)]);
-    const readings = new Map([[localId, readNewer]]);
-    const addresses = new Map([[localId, `127.0.0.1:${local.port}`]]);
-    for (let index = 1; index < servers; index++) {
-      const isOlder = index % 2 === 1;
-      readings.set(`server-${index}`, isOlder ? readOlder : readNewer);
-      const { port } = isOlder ? olderServer : newerServer;
-      addresses.set(`server-${index}`, `127.0.${index >> 8}.${(index & 255) + 1}:${port}`);
-    }
-    let snapshot = await large.build(readings, undefined, addresses);
     let delivery: Delivery | undefined;
     const push = async () => {
-      delivery = await sealDelivery(snapshot, signingKeyOf(signingKey), delivery);
-      const result = await target.put(delivery, signal);
+      delivery = await sealDelivery(await apiServers.next(), signingKeyOf(signingKey), delivery);
+      const result = await target.put(delivery, new AbortController().signal);
       if (result.kind !== 'accepted')
         throw new Error(`the snapshot was not taken: ${JSON.stringify(result)}`);
     };
     await push();
     await waitUntil('the router knows every server', async () => (await get(path)) === 200);
     await sleep(settling);
-
-    const look = async (name: string, work: () => Promise<unknown>): Promise<string[]> => {
-      longest = { turn: 0, delay: 0 };
-      const latencies: number[] = [];
-      const before = await usageOf(router.pid);
-      let isOver = false;
-      const asking = (async () => {
-        while (!isOver) {
-          const begun = performance.now();
-          const status = await get(path);
-          if (status !== 200) throw new Error(`response ${status}`);
-          latencies.push(performance.now() - begun);
-          await sleep(pace);
-        }
-      })();
-      for (let second = 0; second < seconds; second++) {
-        await Promise.all([work(), sleep(1_000)]);
-      }
-      isOver = true;
-      await asking;
-      const after = await usageOf(router.pid);
-      latencies.sort((one, other) => one - other);
-      const at = (part: number) => (latencies[Math.floor((latencies.length - 1) * part)] ?? 0).toFixed(1);
-      return [
-        name,
-        longest.turn.toFixed(1),
-        longest.delay.toFixed(1),
-        at(0.5),
-        at(0.99),
-        at(1),
-        ((after.cpuTime - before.cpuTime) / 1_000 / seconds).toFixed(0),
-        (after.resident / 1024).toFixed(0),
-      ];
-    };
     const rows = [
       ['', 'longest turn, ms', 'longest delay, ms', 'p50, ms', 'p99, ms', 'slowest, ms', 'CPU, ms/s', 'MiB'],
-      await look('no snapshot', async () => {}),
-      await look('one a second', async () => {
-        own = large.documentsOf(version++, 'v1.31.0');
-        readings.set(localId, await readServer(own));
-        snapshot = await large.build(readings, snapshot, addresses);
+      await look('no snapshot', router, get, async () => {}),
+      await look('one a second', router, get, async () => {
+        await apiServers.change();
         await push();
       }),
-      await look('afterwards', async () => {}),
+      await look('afterwards', router, get, async () => {}),
     ];
     console.log(`${servers} servers × ${resources} resources\n${markdownTable(rows)}`);
   } finally {
-    for (const { server } of [local, newerServer, olderServer]) server.close();
+    apiServers.close();
     target.close();
     await router.stop();
   }
