@@ -69,55 +69,80 @@ const setUp = [
 ].join('\n');
 
 export async function startMachine(options: MachineOptions): Promise<Machine> {
-  const { name, address, directory, releases } = options;
-  const disk = join(directory, 'disk');
-  for (const folder of ['etc', 'etc.work', 'lib', 'lib.work']) {
-    await mkdir(join(disk, folder), { recursive: true });
-  }
-  const kubelet = join(import.meta.dirname, 'kubelet.ts');
-  const programs = releases.flatMap(({ version, apiServer, components }) =>
-    [['kube-apiserver', apiServer.path], ...components].map(
-      ([program, path]) => `--program=${program}:v${version}=${path}`,
-    ),
-  );
-  let life: LoggedProcess | undefined;
-  let pid = 0;
+  const machine = new NamespacedMachine(options);
+  await machine.start();
+  return machine;
+}
 
-  async function start(): Promise<void> {
-    life = await startLoggedProcess({
+class NamespacedMachine implements Machine {
+  readonly name: string;
+  readonly address: string;
+  readonly #options: MachineOptions;
+  #life: LoggedProcess | undefined;
+  /** Its first process, outside. */
+  #pid = 0;
+
+  constructor(options: MachineOptions) {
+    this.#options = options;
+    this.name = options.name;
+    this.address = options.address;
+  }
+
+  async start(): Promise<void> {
+    const { name, address, directory, releases } = this.#options;
+    const disk = join(directory, 'disk');
+    for (const folder of ['etc', 'etc.work', 'lib', 'lib.work']) {
+      await mkdir(join(disk, folder), { recursive: true });
+    }
+    const programs = releases.flatMap(({ version, apiServer, components }) =>
+      [['kube-apiserver', apiServer.path], ...components].map(
+        ([program, path]) => `--program=${program}:v${version}=${path}`,
+      ),
+    );
+    const life = await startLoggedProcess({
       name,
       command: 'unshare',
       args: [
         ...['--net', '--mount', '--uts', '--pid', '--fork', '--kill-child', '--mount-proc'],
-        ...['/bin/sh', '-c', setUp, 'sh', process.execPath, kubelet],
+        ...['/bin/sh', '-c', setUp, 'sh', process.execPath, join(import.meta.dirname, 'kubelet.ts')],
         ...[`--name=${name}`, `--address=${address}`, `--logs=${directory}`, ...programs],
       ],
       logFile: join(directory, 'kubelet.log'),
       environment: { ...process.env, NAME: name, DISK: disk, ADDRESS: address },
     });
-    const outer = life.pid;
+    this.#life = life;
     await waitUntil(`${name} has a first process`, async () => {
-      pid = Number((await readFile(`/proc/${outer}/task/${outer}/children`, 'utf8')).trim());
-      return pid > 0;
+      this.#pid = Number((await readFile(`/proc/${life.pid}/task/${life.pid}/children`, 'utf8')).trim());
+      return this.#pid > 0;
     });
+    await this.#plugIn();
+  }
+
+  async #plugIn(): Promise<void> {
+    const { name, address } = this;
     // The machine keeps its own address after a power cut, too: its neighbours remember it.
     const hardware = ['0', ...address.split('.')].map((byte) => Number(byte).toString(16).padStart(2, '0'));
-    const peer = ['peer', 'name', 'eth0', 'address', `02:${hardware.join(':')}`, 'netns', String(pid)];
+    const peer = ['peer', 'name', 'eth0', 'address', `02:${hardware.join(':')}`, 'netns', String(this.#pid)];
     ip('link', 'add', name, 'type', 'veth', ...peer);
     ip('link', 'set', name, 'master', bridge.name, 'up');
     await waitUntil(`${name} has its address`, async () => {
-      const inNode = ['-t', String(pid), '--net', 'ip', 'address', 'show', 'dev', 'eth0', 'up'];
+      const inNode = ['-t', String(this.#pid), '--net', 'ip', 'address', 'show', 'dev', 'eth0', 'up'];
       return spawnSync('nsenter', inNode, { encoding: 'utf8' }).stdout.includes(address);
     });
   }
 
-  const entering = () => ['-t', String(pid), '--net', '--mount', '--uts', '--pid', '--'];
-  const withPath = (path: string) => ({ ...process.env, PATH: `${path}:${process.env['PATH']}` });
+  #entering(): readonly string[] {
+    return ['-t', String(this.#pid), '--net', '--mount', '--uts', '--pid', '--'];
+  }
 
-  async function run(path: string, ...command: readonly string[]): Promise<CommandResult> {
-    const [namespaces, env] = [entering(), withPath(path)];
+  async run(path: string, ...command: readonly string[]): Promise<CommandResult> {
+    const options = { env: withPath(path) };
     try {
-      const { stdout, stderr } = await promisify(execFile)('nsenter', [...namespaces, ...command], { env });
+      const { stdout, stderr } = await promisify(execFile)(
+        'nsenter',
+        [...this.#entering(), ...command],
+        options,
+      );
       return { code: 0, output: `${stdout}${stderr}` };
     } catch (error) {
       const { code, stdout, stderr } = error as { code: unknown; stdout?: string; stderr?: string };
@@ -125,10 +150,10 @@ export async function startMachine(options: MachineOptions): Promise<Machine> {
     }
   }
 
-  async function runUntil(last: string, path: string, ...command: readonly string[]): Promise<CommandResult> {
+  async runUntil(last: string, path: string, ...command: readonly string[]): Promise<CommandResult> {
     // nsenter is another process than what it runs, which tells its ID in the machine.
     const telling = ['/bin/sh', '-c', 'echo $$; exec "$@"', 'sh', ...command];
-    const child = spawn('nsenter', [...entering(), ...telling], { env: withPath(path) });
+    const child = spawn('nsenter', [...this.#entering(), ...telling], { env: withPath(path) });
     const closed = once(child, 'close');
     const said: string[] = [];
     child.stderr.on('data', (text) => said.push(String(text)));
@@ -136,46 +161,54 @@ export async function startMachine(options: MachineOptions): Promise<Machine> {
     for await (const line of createInterface({ input: child.stdout })) {
       if (id === '') id = line;
       else said.push(line);
-      if (line === last) await run('', 'kill', '-KILL', id);
+      if (line === last) await this.run('', 'kill', '-KILL', id);
     }
     const [code] = (await closed) as [number | null];
     return { code: code ?? 1, output: said.join('\n') };
   }
 
-  await start();
-  const at = (path: string) => `/proc/${pid}/root${path}`;
-  return {
-    name,
-    address,
-    at,
-    run,
-    runUntil,
-    async files(folders) {
-      const found = new Map<string, string>();
-      for (const folder of folders) {
-        const entries = await readdir(at(folder), { recursive: true, withFileTypes: true }).catch(() => []);
-        for (const entry of entries) {
-          if (!entry.isFile()) continue;
-          const path = join(entry.parentPath, entry.name);
-          const { mode } = await stat(path);
-          const digest = createHash('sha256')
-            .update(await readFile(path))
-            .digest('hex');
-          found.set(path.slice(at('').length), `${(mode & 0o777).toString(8)} ${digest}`);
-        }
+  at(path: string): string {
+    return `/proc/${this.#pid}/root${path}`;
+  }
+
+  async files(folders: readonly string[]): Promise<ReadonlyMap<string, string>> {
+    const found = new Map<string, string>();
+    for (const folder of folders) {
+      const entries = await readdir(this.at(folder), { recursive: true, withFileTypes: true }).catch(
+        () => [],
+      );
+      for (const entry of entries) {
+        if (!entry.isFile()) continue;
+        const path = join(entry.parentPath, entry.name);
+        const { mode } = await stat(path);
+        const digest = createHash('sha256')
+          .update(await readFile(path))
+          .digest('hex');
+        found.set(path.slice(this.at('').length), `${(mode & 0o777).toString(8)} ${digest}`);
       }
-      return found;
-    },
-    text: (path) => readFile(at(path), 'utf8').catch(() => undefined),
-    log: () => life?.log() ?? '',
-    async cutPower() {
-      await life?.kill();
-      // The kernel takes a network namespace apart after its last process has ended, and the cable with it.
-      await waitUntil(`${name} is off the network`, async () => {
-        return spawnSync('ip', ['link', 'show', 'dev', name]).status !== 0;
-      });
-    },
-  };
+    }
+    return found;
+  }
+
+  text(path: string): Promise<string | undefined> {
+    return readFile(this.at(path), 'utf8').catch(() => undefined);
+  }
+
+  log(): string {
+    return this.#life?.log() ?? '';
+  }
+
+  async cutPower(): Promise<void> {
+    await this.#life?.kill();
+    // The kernel takes a network namespace apart after its last process has ended, and the cable with it.
+    await waitUntil(`${this.name} is off the network`, async () => {
+      return spawnSync('ip', ['link', 'show', 'dev', this.name]).status !== 0;
+    });
+  }
+}
+
+function withPath(path: string): NodeJS.ProcessEnv {
+  return { ...process.env, PATH: `${path}:${process.env['PATH']}` };
 }
 
 function ip(...args: readonly string[]): void {

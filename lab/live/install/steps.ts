@@ -272,8 +272,8 @@ async function componentsComeBy({ machines }: KubeadmCluster, port: number, tell
   let told = '';
   await eventually(async () => {
     const connections = await Promise.all(
-      machines.map(async ({ run }) => {
-        const { output } = await run(
+      machines.map(async (machine) => {
+        const { output } = await machine.run(
           '',
           'ss',
           '-Htnp',
