@@ -202,7 +202,7 @@ describe('monitors and network policies', { skip }, () => {
         port: service.ports.find(({ name }) => name === port)?.targetPort,
       })),
     ];
-    assert.equal(scraped.length, 3);
+    assert.equal(scraped.length, 2);
     for (const { labels, port } of scraped) {
       const [pod, ...others] = pods.filter(({ metadata }) => matches(metadata.labels, labels));
       assert.ok(pod !== undefined && others.length === 0);
