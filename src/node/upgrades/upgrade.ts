@@ -37,8 +37,22 @@ const lastBytesMilliseconds = 10_000;
  * @param openStreams has the tunnel for a shutdown, until both sides are closed
  */
 export function tunnel(client: Duplex, destination: Duplex, openStreams?: OpenStreams): void {
-  connect(client, destination);
-  connect(destination, client);
+  let lastBytes: NodeJS.Timeout | undefined;
+  for (const [from, to] of [
+    [client, destination],
+    [destination, client],
+  ] as const) {
+    from.on('error', () => to.destroy());
+    from.once('close', () => {
+      // Of the side that has closed first.
+      clearTimeout(lastBytes);
+      if (to.destroyed) return;
+      endWhenWritten(to);
+      // A side that never reads would keep its connection for ever.
+      lastBytes = setTimeout(() => to.destroy(), lastBytesMilliseconds);
+    });
+    from.pipe(to);
+  }
   if (openStreams === undefined) return;
   const opened: OpenStream = {
     // The router cannot see the protocol in a tunnel, so it cannot end it cleanly.
@@ -53,18 +67,6 @@ export function tunnel(client: Duplex, destination: Duplex, openStreams?: OpenSt
   };
   client.once('close', closed);
   destination.once('close', closed);
-}
-
-function connect(from: Duplex, to: Duplex): void {
-  from.on('error', () => to.destroy());
-  from.once('close', () => {
-    if (to.destroyed) return;
-    endWhenWritten(to);
-    // A side that never reads would keep its connection for ever.
-    const timer = setTimeout(() => to.destroy(), lastBytesMilliseconds);
-    to.once('close', () => clearTimeout(timer));
-  });
-  from.pipe(to);
 }
 
 function endWhenWritten(socket: Duplex): void {
