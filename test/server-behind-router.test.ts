@@ -73,6 +73,11 @@ async function clusterBehindRouters(context: TestContext, first: Flags = {}, con
   return { cluster, a, b, routerA, routerB, agent, statusOf, refused };
 }
 
+async function again(ask: () => Promise<number>): Promise<number> {
+  const status = await ask();
+  return status === 503 ? ask() : status;
+}
+
 const mergePatch = {
   method: 'PATCH',
   headers: { 'content-type': 'application/merge-patch+json' },
@@ -84,10 +89,11 @@ test('while a server is down behind its router, what peers send there reaches an
   const write = () => statusOf(`${flowSchemas}/exempt`, mergePatch);
   const written = await write();
   await b.close();
-  // By chance each goes to the one or the other: that all of them go to the right one is one in a million.
+  // By chance each goes to the one or the other: that all of them go to the right one is one in a million. The budget of second
+  // tries may be spent: as client-go does, a 503 is asked once more, and a router that tried no other server would still fail 299 of 300 runs.
   for (let turn = 0; turn < 20; turn++) {
-    assert.equal(await statusOf(flowSchemas), 200);
-    assert.equal(await write(), written);
+    assert.equal(await again(() => statusOf(flowSchemas)), 200);
+    assert.equal(await again(write), written);
   }
 });
 
@@ -101,7 +107,7 @@ test('peers learn from a router that its server is down before it counts as unhe
   // By chance twenty in a row go to the other server anyway: that is one in a million.
   const refusedOfTwenty = async (): Promise<number> => {
     const before = await refused();
-    for (let turn = 0; turn < 20; turn++) assert.equal(await statusOf(flowSchemas), 200);
+    for (let turn = 0; turn < 20; turn++) assert.equal(await again(() => statusOf(flowSchemas)), 200);
     return (await refused()) - before;
   };
   await eventuallyReturns(refusedOfTwenty, (count) => count === 0);
