@@ -19,6 +19,8 @@ const commandWith = (part: string) => {
   assert.ok(found, part);
   return found;
 };
+const runAt = (directory: string, command: (typeof commands)[number]) =>
+  runInShell([command], { directory, environment, timeout: 120_000 });
 const environment = { PATH: process.env['PATH'] ?? '', HOME: '/nonexistent' };
 
 test('the API server behind the router is asked by the very command of the page', {
@@ -29,11 +31,7 @@ test('the API server behind the router is asked by the very command of the page'
   const command = shown.command
     .replace('/etc/kubernetes', join(node.root, 'etc/kubernetes'))
     .replace('https://127.0.0.1:6444', node.api.url);
-  const [result] = await runInShell([{ ...shown, command }], {
-    directory: node.root,
-    environment,
-    timeout: 120_000,
-  });
+  const [result] = await runAt(node.root, { ...shown, command });
   assert.ok(result);
   assert.equal(result.exitCode, 0, result.written);
   assert.match(result.written, /^cp-a /m);
@@ -49,11 +47,7 @@ test('kube-apiserver is moved back by the edit of the page, whoever has moved it
     .replace('6443', String(node.port))
     .replace('/etc/kubernetes', join(node.root, 'etc/kubernetes'))
     .replace('/root', node.root);
-  const [result] = await runInShell([{ ...shown, command }], {
-    directory: node.root,
-    environment,
-    timeout: 120_000,
-  });
+  const [result] = await runAt(node.root, { ...shown, command });
   assert.ok(result);
   assert.equal(result.exitCode, 0, result.written);
   assert.equal(securePortOf(await readFile(join(node.root, 'kube-apiserver.yaml'), 'utf8')), node.port);
@@ -67,11 +61,7 @@ test('controller manager and scheduler are led back by the edit of the page', as
     .replace('7443', String(node.routerPort))
     .replace('6443', String(node.port))
     .replaceAll('/etc/kubernetes', join(node.root, 'etc/kubernetes'));
-  const [result] = await runInShell([{ ...shown, command }], {
-    directory: node.root,
-    environment,
-    timeout: 120_000,
-  });
+  const [result] = await runAt(node.root, { ...shown, command });
   assert.ok(result);
   assert.equal(result.exitCode, 0, result.written);
   for (const { name, kubeconfig } of nodeComponents) {
