@@ -51,6 +51,8 @@ export function endWith(code: number): void {
  */
 function endNow(code: number): void {
   process.execve?.(process.execPath, [process.execPath, '--eval', `process.exit(${code})`], {});
+  // Where there is no execve (Windows): better late than never.
+  process.exit(code);
 }
 
 /** SIGHUP asks a daemon to read its files again. From then on it does not end the process any more. */
