@@ -8,6 +8,7 @@ import { FailureLog } from '../runtime/logger.ts';
 import type { RoutingServer } from '../snapshot/routing-table/routing-table.ts';
 import type { AdmittedRequest, Send } from './admitted-request.ts';
 import type { Decider } from './decider.ts';
+import { comesTooSoon, isUnconfirmed } from './hold-back.ts';
 import { isEverybodys, isServedBySnapshot, toldToPeer } from './judge-response.ts';
 import type { RouterSettings } from './options.ts';
 import { type Failed, type NoResponse, ServedNowhere } from './other-servers.ts';
@@ -54,7 +55,7 @@ export class ServerAsking {
     this.decider = decider;
     this.choice = new ServerChoice(settings);
     this.servedNowhere = new ServedNowhere(monotonicClock);
-    this.#outbound = { ...settings, isMisplaced: decider.isMisplaced };
+    this.#outbound = { ...settings, isMisplaced: decider.isMisplaced.bind(decider) };
     this.#failures = new FailureLog({ logger, clock: monotonicClock });
   }
 
@@ -64,14 +65,14 @@ export class ServerAsking {
    *   it has to wait
    */
   first(request: AdmittedRequest): FirstServer | ResponseToSend | Promise<FirstServer | ResponseToSend> {
-    const { decider, settings } = this;
+    const { settings } = this;
     const candidates = request.decision.decision === 'peer' ? request.decision : noCandidates;
     const chosen = this.#choose(request, candidates);
     if (chosen.kind === 'response') return chosen;
     const known = settings.health?.settled(chosen.destination.id, request.inbound);
     if (known !== undefined) return this.#firstOnce(known, request);
-    if (decider.comesTooSoon(request, candidates, chosen)) return notReady(request);
-    if (decider.isUnconfirmed(request, chosen.destination.id))
+    if (comesTooSoon(request, settings, candidates, chosen)) return notReady(request);
+    if (isUnconfirmed(request, settings, chosen.destination.id))
       return notReady(request, 'VersionNotConfirmed');
     return { ...chosen, request };
   }
@@ -185,7 +186,8 @@ export class ServerAsking {
     const { requestInfo, decision } = request;
     if (!requestInfo.isResourceRequest) return true;
     if (settings.health?.whyNot(destination.id) !== undefined) return false;
-    if (decider.isUnconfirmed({ ...request, view: decider.view() }, destination.id, true)) return false;
+    const now = { ...request, view: decider.view() };
+    if (isUnconfirmed(now, settings, destination.id, true)) return false;
     return !decider.isMisplaced(requestInfo, decision, destination);
   }
 

@@ -8,7 +8,8 @@ import type { ServerStatus } from '../servers/server-book.ts';
 import { isDownState } from '../servers/server-states.ts';
 import type { SnapshotApiService } from '../snapshot/format/schema.ts';
 import type { RoutingServer, RoutingTable } from '../snapshot/routing-table/routing-table.ts';
-import { createDecider, gateIsOff, isLocalServerDown } from './decider.ts';
+import { Decider, gateIsOff, isLocalServerDown } from './decider.ts';
+import { isUnconfirmed } from './hold-back.ts';
 import type { RouterSettings } from './options.ts';
 
 export interface RequestToExplain {
@@ -229,8 +230,7 @@ function requestTarget(url: string): string {
 
 export function explainHere(request: RequestToExplain, settings: RouterSettings): Explanation {
   const { health, steadyClock, preferredVersion, enabled } = settings;
-  const decider = createDecider(settings);
-  const view = decider.view();
+  const view = new Decider(settings).view();
   return explainRequest(request, view.known, {
     serverId: view.local?.id,
     localServerIsDown: isLocalServerDown(view, settings),
@@ -238,6 +238,6 @@ export function explainHere(request: RequestToExplain, settings: RouterSettings)
     preferredVersion,
     enabled,
     healthOf: (id) => health?.report(id)?.status,
-    isUnconfirmed: (requestInfo, decision) => decider.isUnconfirmed({ requestInfo, decision, view }),
+    isUnconfirmed: (requestInfo, decision) => isUnconfirmed({ requestInfo, decision, view }, settings),
   });
 }

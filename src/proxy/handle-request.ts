@@ -13,7 +13,7 @@ import { policyWarning } from '../routing/policy-warning.ts';
 import type { Logger } from '../runtime/logger.ts';
 import type { AdmittedRequest, Router, Send } from './admitted-request.ts';
 import { ServerAsking } from './ask-server.ts';
-import { createDecider, type Decider } from './decider.ts';
+import { Decider } from './decider.ts';
 import { forwardBy } from './forward.ts';
 import { provesNothing } from './judge-response.ts';
 import type { DocumentMerger } from './merged-document.ts';
@@ -68,7 +68,7 @@ export class HttpRouter implements Router {
   constructor(settings: RouterSettings) {
     const { transport, preferredVersion, steadyClock } = settings;
     this.#settings = settings;
-    this.#decider = createDecider(settings);
+    this.#decider = new Decider(settings);
     this.#asking = new ServerAsking(settings, this.#decider);
     this.#forward = forwardBy(transport, {
       // A request that a router has sent here carries the warning of that router.

@@ -3,6 +3,7 @@ import { systemClock } from '../runtime/time.ts';
 import { countsAfter, versionSettlesFor } from '../snapshot/routing-table/version-instants.ts';
 import type { AdmittedRequest } from './admitted-request.ts';
 import type { Decider } from './decider.ts';
+import { heldBackFor, isUnconfirmed } from './hold-back.ts';
 import type { RouterSettings } from './options.ts';
 
 /** Milliseconds over which watches that have waited are opened: all of them end before the version changes. */
@@ -19,8 +20,6 @@ const confirmedSoon = 20;
  */
 const waitsAtMost = countsAfter + versionSettlesFor;
 
-type SettleSettings = Pick<RouterSettings, 'health' | 'random' | 'monotonicClock'>;
-
 /** @returns the request, by a new view: what it was decided by may have changed while it waited */
 export function decidedAnew({ inbound, requestInfo, caller }: AdmittedRequest, decider: Decider) {
   return decider.decide(inbound, requestInfo, caller);
@@ -34,10 +33,10 @@ export function decidedAnew({ inbound, requestInfo, caller }: AdmittedRequest, d
 export function settled(
   request: AdmittedRequest,
   decider: Decider,
-  settings: SettleSettings,
+  settings: RouterSettings,
 ): AdmittedRequest | Promise<AdmittedRequest> {
-  const wait = decider.untilVersionSettles(request);
-  return wait === 0 && !decider.isUnconfirmed(request)
+  const wait = heldBackFor(request, settings);
+  return wait === 0 && !isUnconfirmed(request, settings)
     ? request
     : settledAfter(wait, request, decider, settings);
 }
@@ -46,8 +45,9 @@ async function settledAfter(
   wait: number,
   request: AdmittedRequest,
   decider: Decider,
-  { health, random, monotonicClock }: SettleSettings,
+  settings: RouterSettings,
 ): Promise<AdmittedRequest> {
+  const { health, random, monotonicClock } = settings;
   // Nobody waits for a client that has left; a transport sends nothing for one.
   const { signal } = request.inbound;
   const isForTrial = health?.areToBeTried();
@@ -56,12 +56,12 @@ async function settledAfter(
   let waiting = request;
   const since = monotonicClock();
   // Another change may come near while it waits for anything else.
-  for (let left = wait; !signal.aborted; left = decider.untilVersionSettles(waiting)) {
+  for (let left = wait; !signal.aborted; left = heldBackFor(waiting, settings)) {
     const rest = since + waitsAtMost - monotonicClock();
     if (left > 0 && rest <= 0) return { ...request, decision: unavailableDecision('ServerNotKnown') };
     if (left > 0) await systemClock.sleep(Math.min(left, rest), signal);
     // Servers that become several versions are asked at once; who cannot ask them responds with 503.
-    else if (unconfirmed > 0 && decider.isUnconfirmed(waiting)) {
+    else if (unconfirmed > 0 && isUnconfirmed(waiting, settings)) {
       unconfirmed--;
       await systemClock.sleep(untilAskedAgain, signal);
     } else if (spread > 0) {

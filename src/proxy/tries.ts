@@ -5,10 +5,12 @@ import { streamingSubresources } from '../apimachinery/subresources.ts';
 import type { TransportError } from '../request/destination.ts';
 import { type Again, announcesBody, type InboundRequest, isRead } from '../request/inbound.ts';
 import { ownResponse, type Refusal, type ResponseToSend } from '../request/transport.ts';
+import { isServedByDepartedServer } from '../routing/decide.ts';
 import { mayBeStarting } from '../servers/server-standing.ts';
 import type { RoutingServer } from '../snapshot/routing-table/routing-table.ts';
 import type { AdmittedRequest } from './admitted-request.ts';
 import type { ServerAsking, ServerToAsk } from './ask-server.ts';
+import { comesTooSoon, isUnconfirmed } from './hold-back.ts';
 import { isServedBySnapshot, reasonOf, toldToPeer } from './judge-response.ts';
 import type { RouterSettings } from './options.ts';
 import type { Failed } from './other-servers.ts';
@@ -92,10 +94,10 @@ export class Tries {
     if (onlyHealthy && choice.mayBeAsked(server) !== 'first') return 'nobody left';
     // A body that was too large to be kept has gone to the first one.
     if (!canBeSentAgain(inbound)) return 'body gone';
-    if (decider.comesTooSoon(this.request, this.#candidates, { otherVersion })) return 'too soon';
+    if (comesTooSoon(this.request, settings, this.#candidates, { otherVersion })) return 'too soon';
     // Substitutes of the local server were chosen just now; candidates of the decision before the first of them was waited for.
     if (this.#first !== undefined && decider.isOutdated(this.request)) return 'too soon';
-    if (decider.isUnconfirmed(this.request, destination.id)) return 'too soon';
+    if (isUnconfirmed(this.request, settings, destination.id)) return 'too soon';
     if (isFromBudget && !settings.retryBudget.withdraw()) return 'budget spent';
     this.#left -= 1;
     this.#asked.add(server);
@@ -138,7 +140,7 @@ export class Tries {
     return (
       (this.#first === undefined && !isNotServed(this.#firstFailed)) ||
       everyCandidate(this.#candidates).some((candidate) => !this.#denying.has(candidate)) ||
-      this.#asking.decider.isServedByDepartedServer(this.request)
+      isServedByDepartedServer(this.request.requestInfo, this.request.view.known)
     );
   }
 }

@@ -4,7 +4,8 @@ import fc from 'fast-check';
 import { recordingTransport } from '../../test/support/routers/recording-transport.ts';
 import { snapshotOf } from '../../test/support/snapshots/snapshot-builder.ts';
 import { parseRequestInfo } from '../apimachinery/request-info.ts';
-import { createDecider } from '../proxy/decider.ts';
+import { Decider } from '../proxy/decider.ts';
+import { heldBackFor, isUnconfirmed } from '../proxy/hold-back.ts';
 import { resolveOptions } from '../proxy/options.ts';
 import { localDecision } from '../routing/decision.ts';
 import { preferredMinor } from '../routing/preferred-version.ts';
@@ -149,14 +150,13 @@ function routerOf(given: ValueOf<typeof router>, job: ValueOf<typeof reader>, fr
     serverConfirmedAt: (id) => (id === 'b' ? confirmedAt() : undefined),
   });
   let table = buildRoutingTable(before, undefined, instants.of(before));
-  const decider = createDecider(
-    resolveOptions({
-      routingTable: { current: () => table, confirmedAt },
-      transport: recordingTransport(),
-      steadyClock,
-      monotonicClock: steadyClock,
-    }),
-  );
+  const settings = resolveOptions({
+    routingTable: { current: () => table, confirmedAt },
+    transport: recordingTransport(),
+    steadyClock,
+    monotonicClock: steadyClock,
+  });
+  const decider = new Decider(settings);
   return (at: number): string | undefined => {
     if (at >= knownAt && time < knownAt) {
       time = knownAt;
@@ -164,7 +164,7 @@ function routerOf(given: ValueOf<typeof router>, job: ValueOf<typeof reader>, fr
     }
     time = at;
     const seen = { ...write, view: decider.view() };
-    if (decider.untilVersionSettles(seen) > 0 || decider.isUnconfirmed(seen)) return undefined;
+    if (heldBackFor(seen, settings) > 0 || isUnconfirmed(seen, settings)) return undefined;
     return preferredMinor(table, undefined, steadyClock());
   };
 }

@@ -137,7 +137,7 @@ export const plantedFaults: readonly PlantedFault[] = [
   },
   {
     name: 'a write goes to another version while a server of the preferred one may still serve',
-    file: 'src/proxy/decider.ts',
+    file: 'src/proxy/hold-back.ts',
     text: 'if (otherVersion === undefined || versions === undefined || isRead(inbound.method)) return false;',
     replacement:
       'if (otherVersion === undefined || versions !== undefined || isRead(inbound.method)) return false;',

@@ -1,0 +1,122 @@
+import { isRead } from '../request/inbound.ts';
+import { dependsOnVersion, untilVersionSettles } from '../routing/decide.ts';
+import { isWrite, mayTip } from '../routing/preferred-version.ts';
+import { isKnownToOthers, mayStillServe } from '../servers/server-standing.ts';
+import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
+import { confirmedWithin } from '../snapshot/routing-table/version-instants.ts';
+import type { AdmittedRequest } from './admitted-request.ts';
+import type { RouterSettings } from './options.ts';
+import type { Candidates, Choice } from './server-choice.ts';
+
+/** A request, decided, before it is sent. */
+type DecidedRequest = Pick<AdmittedRequest, 'requestInfo' | 'decision' | 'view'>;
+
+type HoldSettings = Pick<
+  RouterSettings,
+  'enabled' | 'routingTable' | 'health' | 'preferredVersion' | 'steadyClock' | 'monotonicClock'
+>;
+
+/** Milliseconds between two looks whether a server has been read that others may know already. */
+const untilReadAgain = 100;
+/** The same, whether each server has been tried, where what is known of one may be of long ago. */
+const untilTried = 20;
+
+/** @returns milliseconds that a request has to wait before it is sent; 0 for nearly every one */
+export function heldBackFor(request: DecidedRequest, settings: HoldSettings): number {
+  const { enabled, health, routingTable, steadyClock, preferredVersion } = settings;
+  const { requestInfo, decision, view } = request;
+  // The first router of a rerouted request has waited already. To wait here would carry the request past the change, to a server
+  // of the version before.
+  if (!enabled || decision.reason === 'AlreadyRerouted') return 0;
+  if (health?.areToBeTried() && requestInfo.isResourceRequest) return untilTried;
+  // A router that has just been started does not know what others go by.
+  if (requestInfo.isResourceRequest && routingTable.isAwaited?.() === true) return untilReadAgain;
+  const { known: table } = view;
+  // Nearly always: no look at the clock, then.
+  if (table?.comparison === undefined && (health === undefined || health.notKnown().size === 0)) return 0;
+  const now = steadyClock();
+  const wait = untilVersionSettles(requestInfo, table, { now, preferredVersion });
+  return wait === 0 && mayBeKnownToOthers(request, settings, now) ? untilReadAgain : wait;
+}
+
+/**
+ * @returns true if another router may prefer the version of servers that this one has not read yet: of several that were upgraded
+ *   while it was down no one alone is the majority
+ */
+function mayBeKnownToOthers(
+  { requestInfo, view: { known: table, snapshot } }: DecidedRequest,
+  { health, preferredVersion }: HoldSettings,
+  now: number,
+): boolean {
+  if (table === undefined || snapshot === undefined || health === undefined) return false;
+  const toOthers = new Set([...health.notKnown().keys()].filter((id) => health.is(id, isKnownToOthers)));
+  if (toOthers.size === 0 || !mayTip(snapshot, toOthers, preferredVersion, now)) return false;
+  return dependsOnVersion(requestInfo, table, { now, preferredVersion });
+}
+
+/**
+ * True if a write depends on the version, or may by now, and the last word that servers are as they are known is too old: a router
+ * that is late by so much must not go by it, for others may have changed.
+ * A read waits only after a time without any server: what it lacks is removed by the write that follows.
+ * @param asked ID of the server that is to be sent the request, once it is chosen: nobody else's word is enough for that one
+ * @param isConnected true if the request has waited for the connection on which it is to be sent now
+ */
+export function isUnconfirmed(
+  { requestInfo, decision, view }: DecidedRequest,
+  settings: HoldSettings,
+  asked = decision.decision === 'local' ? view.local?.id : undefined,
+  isConnected = false,
+): boolean {
+  const { enabled, routingTable, steadyClock, preferredVersion } = settings;
+  if (!enabled || decision.reason === 'AlreadyRerouted' || !requestInfo.isResourceRequest) return false;
+  if (!isWrite(requestInfo)) {
+    const untold = routingTable.untold?.();
+    if (untold === undefined || (untold === 'isolated' && !isConnected)) return false;
+  }
+  const table = view.known;
+  if (table === undefined) return false;
+  if (table.comparison === undefined) return mayHaveBecomeSeveral(table, settings, asked);
+  if (isConfirmed(settings, asked)) return false;
+  return dependsOnVersion(requestInfo, table, { now: steadyClock(), preferredVersion });
+}
+
+/** @returns true if the servers, which are of one version, may have become several without this router's being told */
+function mayHaveBecomeSeveral(
+  table: RoutingTable,
+  { routingTable, preferredVersion, steadyClock }: HoldSettings,
+  asked: string | undefined,
+): boolean {
+  if (table.servers.length < 2) return false;
+  const unconfirmed = routingTable.unconfirmed?.(confirmedWithin);
+  if (unconfirmed === undefined) return false;
+  const { silent, mayDiffer } = unconfirmed;
+  if (asked !== undefined && silent.has(asked)) return true;
+  return mayDiffer.size > 0 && mayTip(table, mayDiffer, preferredVersion, steadyClock());
+}
+
+/** @returns true if the servers, which are of several versions, have said lately that they are as they are known */
+function isConfirmed({ routingTable, monotonicClock }: HoldSettings, asked: string | undefined): boolean {
+  if (routingTable.confirmedAt === undefined) return true;
+  const age = monotonicClock() - (routingTable.confirmedAt() ?? Number.NEGATIVE_INFINITY);
+  // Silent servers are asked again by this question, whatever the age is.
+  const isSilent = asked !== undefined && routingTable.unconfirmed?.(confirmedWithin)?.silent.has(asked);
+  return age <= confirmedWithin && isSilent !== true;
+}
+
+/**
+ * True if other routers may still send to a server of the preferred version, or have something carried out there, when a write
+ * would go to another version: a field that the server of the preferred version stores meanwhile would be lost.
+ */
+export function comesTooSoon(
+  { inbound, requestInfo, view: { snapshot: table } }: AdmittedRequest,
+  { health }: Pick<RouterSettings, 'health'>,
+  { versions }: Candidates,
+  { otherVersion }: Pick<Choice, 'otherVersion'>,
+): boolean {
+  if (otherVersion === undefined || versions === undefined || isRead(inbound.method)) return false;
+  const { apiGroup, apiVersion, resource } = requestInfo;
+  const servers = (table?.resource(apiGroup, apiVersion, resource) ?? table)?.servers ?? [];
+  return servers.some(
+    ({ id, minor }) => minor === versions.preferred && health?.is(id, mayStillServe) === true,
+  );
+}
