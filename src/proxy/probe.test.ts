@@ -6,7 +6,7 @@ import { allHeaders } from '../apimachinery/raw-headers.ts';
 import { type Destination, TransportError, type TransportErrorCode } from '../request/destination.ts';
 import { defaultIdentityHeaderNames } from '../request/headers.ts';
 import type { ServerWord } from '../servers/server-word.ts';
-import { createProbe } from './probe.ts';
+import { ServerProbe } from './probe.ts';
 
 /** Aggregated discovery with one group, of which v1 is served. */
 function aggregated(group: string, resources: readonly string[]): string {
@@ -35,7 +35,7 @@ function probing(
 ) {
   const transport = recordingTransport((outbound) => answer(outbound.target));
   const { logger, lines } = recordingLogger();
-  const { probe, responds } = createProbe({
+  const probe = new ServerProbe({
     transport,
     identityHeaderNames: defaultIdentityHeaderNames,
     pseudonym: 'router-under-test',
@@ -44,8 +44,9 @@ function probing(
     isAsSaid: (_id, word) => isAsSaid?.(word) ?? assert.fail('not to be verified'),
     logger,
   });
-  const ask = (kind: 'local' | 'peer' = 'peer') => probe(destination(kind), new AbortController().signal);
-  const isThere = () => responds(destination('peer'), new AbortController().signal);
+  const ask = (kind: 'local' | 'peer' = 'peer') =>
+    probe.probe(destination(kind), new AbortController().signal);
+  const isThere = () => probe.responds(destination('peer'), new AbortController().signal);
   return { ask, isThere, sent: transport.sent, lines };
 }
 

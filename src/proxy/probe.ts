@@ -38,24 +38,66 @@ export interface ProbeOptions extends OutboundOptions {
  * it alone is alive all the same. A probe of a peer bears the reroute mark, so that a router there speaks for its local
  * server alone: with peers that count each other, all would be ready for ever.
  */
-export function createProbe(options: ProbeOptions): {
-  readonly probe: (destination: Destination, signal: AbortSignal) => Promise<ProbeOutcome>;
+export class ServerProbe {
+  readonly #options: ProbeOptions;
+  readonly #failures: FailureLog;
+  readonly #verifying = createLimiter(verifiedAtOnce);
+  readonly #parsing = createLimiter(1);
+  /** Servers that are asked what they are. */
+  #underWay = 0;
+  /** The answers that were parsed last, one pair for each version of an upgrade; empty while no server is verified. */
+  #parsed: readonly ParsedDiscovery[] = [];
+
+  constructor(options: ProbeOptions) {
+    this.#options = options;
+    this.#failures = new FailureLog({ logger: options.logger, clock: () => performance.now() });
+  }
+
+  async probe(destination: Destination, cancelled: AbortSignal): Promise<ProbeOutcome> {
+    const { timeout, isToBeVerified, isAsSaid, logger } = this.#options;
+    const { id } = destination;
+    const signal = AbortSignal.any([cancelled, AbortSignal.timeout(timeout)]);
+    try {
+      const readiness = await this.#ask(destination, '/readyz', signal);
+      if (readiness === 403 && (await this.#ask(destination, '/api', signal)) === 403) return 'refusing';
+      // Redirects count as alive: nothing but a 5xx says that the server itself cannot respond.
+      if (typeof readiness === 'number') return readiness >= 500 ? 'not-ready' : 'alive';
+      if (!isToBeVerified(id)) return 'ready';
+      return isAsSaid(id, await this.#wordOf(destination, cancelled)) ? 'ready' : 'changed';
+    } catch (error) {
+      if (error instanceof TransportError) {
+        // Not for a probe that was cancelled because the server is no longer watched.
+        if (!cancelled.aborted) this.#warnOf(destination, error);
+        // Neither could a request connect, then.
+        if (!foundNoConnection(error)) return 'unreachable';
+        return error.code === 'ConnectFailed' ? 'refused' : 'not-connected';
+      }
+      // An internal error of the router is not evidence against the server.
+      logger.error({ err: error, destination: id }, 'A server could not be probed');
+      return 'alive';
+    }
+  }
+
   /**
-   * False: no response came, to either of two questions that are next to no work. For its version a server asks neither etcd nor an
-   * admission webhook, as it does for `/readyz`; that path needs no authorization (kube-apiserver's
-   * `--authorization-always-allow-paths`), for which it may have to ask a webhook, too.
+   * @returns false: no response came, to either of two questions that are next to no work. For its version a server asks neither
+   *   etcd nor an admission webhook, as it does for `/readyz`; that path needs no authorization (kube-apiserver's
+   *   `--authorization-always-allow-paths`), for which it may have to ask a webhook, too
    */
-  readonly responds: (destination: Destination, signal: AbortSignal) => Promise<boolean>;
-} {
-  const { transport, timeout, logger } = options;
-  const failures = new FailureLog({ logger, clock: () => performance.now() });
+  async responds(destination: Destination, signal: AbortSignal): Promise<boolean> {
+    const questions = ['/version', '/readyz'].map((path) => this.#ask(destination, path, signal));
+    return Promise.any(questions).then(
+      () => true,
+      // An internal error of the router is not evidence against the server.
+      ({ errors }: AggregateError) => errors.some((error) => !(error instanceof TransportError)),
+    );
+  }
 
   /**
    * On the router's own account, over the same connections and stamped at the same place as forwarded requests. What goes to
    * a peer is marked as rerouted, so that a router in front of it responds for that server.
    * @throws {TransportError | AssertionTooLargeError} when there is no response.
    */
-  async function ask(
+  async #ask(
     destination: Destination,
     target: string,
     signal: AbortSignal,
@@ -71,97 +113,60 @@ export function createProbe(options: ProbeOptions): {
       signal,
     };
     const request = { inbound, requestInfo: parseRequestInfo('GET', target), caller: routerItself, decision };
-    const outbound = await buildOutboundRequest(request, destination, options);
+    const outbound = await buildOutboundRequest(request, destination, this.#options);
     const { status, body } = responseOf(
-      await transport.send(outbound, inbound, ({ headers }) => ({ kind: 'forward', headers })),
+      await this.#options.transport.send(outbound, inbound, ({ headers }) => ({ kind: 'forward', headers })),
     );
     const text = body === null ? undefined : await readText(body, maximumBytes).catch(() => undefined);
     return status === 200 ? text : status;
   }
 
-  const verifying = createLimiter(verifiedAtOnce);
-  const parsing = createLimiter(1);
-  /** The answers that were parsed last, one pair for each version of an upgrade; empty while no server is verified. */
-  let parsed: { readonly legacy: Answer; readonly others: Answer; readonly served: ServerWord['served'] }[] =
-    [];
-  let underWay = 0;
+  /** @returns what the server says of itself: its version, and all that it serves */
+  async #wordOf(destination: Destination, cancelled: AbortSignal): Promise<ServerWord> {
+    this.#underWay++;
+    try {
+      return await this.#verifying(() => this.#read(destination, cancelled));
+    } finally {
+      this.#underWay--;
+      if (this.#underWay === 0) this.#parsed = [];
+    }
+  }
 
-  async function servedIn(legacy: Answer, others: Answer): Promise<ServerWord['served']> {
-    const alike = parsed.find((each) => each.legacy === legacy && each.others === others);
+  async #read(destination: Destination, cancelled: AbortSignal): Promise<ServerWord> {
+    // Without the time that it waited for its turn.
+    const signal = AbortSignal.any([cancelled, AbortSignal.timeout(this.#options.timeout)]);
+    const discovery = (path: string) =>
+      this.#ask(destination, path, signal, ownDiscoveryAccept, discoveryDocument);
+    const [version, legacy, others, index] = await Promise.all([
+      this.#ask(destination, '/version', signal),
+      discovery('/api'),
+      discovery('/apis'),
+      this.#ask(destination, '/openapi/v3', signal, 'application/json', discoveryDocument),
+    ]);
+    const served = await this.#parsing(() => this.#servedIn(legacy, others));
+    const openApi = await this.#parsing(() => openApiIn(index));
+    return { ...versionIn(version), served, ...(openApi && { openApi }) };
+  }
+
+  async #servedIn(legacy: Answer, others: Answer): Promise<ServerWord['served']> {
+    const alike = this.#parsed.find((each) => each.legacy === legacy && each.others === others);
     if (alike !== undefined) return alike.served;
     const [core, named] = [await groupsIn(legacy, true), await groupsIn(others, false)];
     const { storageVersions } = servedSetFromDiscovery([...(core ?? []), ...(named ?? [])]);
     const served = core && named && { storageVersions };
-    parsed = [...parsed.slice(-1), { legacy, others, served }];
+    this.#parsed = [...this.#parsed.slice(-1), { legacy, others, served }];
     return served;
   }
 
-  async function wordOf(destination: Destination, cancelled: AbortSignal): Promise<ServerWord> {
-    underWay++;
-    try {
-      return await verifying(async () => {
-        // Without the time that it waited for its turn.
-        const signal = AbortSignal.any([cancelled, AbortSignal.timeout(timeout)]);
-        const discovery = (path: string) =>
-          ask(destination, path, signal, ownDiscoveryAccept, discoveryDocument);
-        const [version, legacy, others, index] = await Promise.all([
-          ask(destination, '/version', signal),
-          discovery('/api'),
-          discovery('/apis'),
-          ask(destination, '/openapi/v3', signal, 'application/json', discoveryDocument),
-        ]);
-        const served = await parsing(() => servedIn(legacy, others));
-        const openApi = await parsing(() => openApiIn(index));
-        return { ...versionIn(version), served, ...(openApi && { openApi }) };
-      });
-    } finally {
-      underWay--;
-      if (underWay === 0) parsed = [];
-    }
+  #warnOf({ id, kind, origin }: Destination, { code, message }: TransportError): void {
+    // A transport knows only that its client has left: here, the router itself.
+    const reason =
+      code === 'ClientGone'
+        ? { code: 'Timeout', error: `${origin}: no response within ${this.#options.timeout} ms` }
+        : { code, error: message };
+    const fields = { destination: id, kind, ...reason };
+    this.#failures.warn(`${id}: ${reason.code}`, fields, 'A health check could not reach a server');
   }
-
-  const responds = async (destination: Destination, signal: AbortSignal): Promise<boolean> => {
-    const questions = ['/version', '/readyz'].map((path) => ask(destination, path, signal));
-    return Promise.any(questions).then(
-      () => true,
-      // An internal error of the router is not evidence against the server.
-      ({ errors }: AggregateError) => errors.some((error) => !(error instanceof TransportError)),
-    );
-  };
-
-  const probe = async (destination: Destination, cancelled: AbortSignal): Promise<ProbeOutcome> => {
-    const signal = AbortSignal.any([cancelled, AbortSignal.timeout(timeout)]);
-    try {
-      const readiness = await ask(destination, '/readyz', signal);
-      if (readiness === 403 && (await ask(destination, '/api', signal)) === 403) return 'refusing';
-      // Redirects count as alive: nothing but a 5xx says that the server itself cannot respond.
-      if (typeof readiness === 'number') return readiness >= 500 ? 'not-ready' : 'alive';
-      if (!options.isToBeVerified(destination.id)) return 'ready';
-      return options.isAsSaid(destination.id, await wordOf(destination, cancelled)) ? 'ready' : 'changed';
-    } catch (error) {
-      if (error instanceof TransportError) {
-        // Not for a probe that was cancelled because the server is no longer watched.
-        if (!cancelled.aborted) {
-          const { id, kind, origin } = destination;
-          const { code, message } = error;
-          // A transport knows only that its client has left: here, the router itself.
-          const reason =
-            code === 'ClientGone'
-              ? { code: 'Timeout', error: `${origin}: no response within ${timeout} ms` }
-              : { code, error: message };
-          const fields = { destination: id, kind, ...reason };
-          failures.warn(`${id}: ${reason.code}`, fields, 'A health check could not reach a server');
-        }
-        // Neither could a request connect, then.
-        if (!foundNoConnection(error)) return 'unreachable';
-        return error.code === 'ConnectFailed' ? 'refused' : 'not-connected';
-      }
-      // An internal error of the router is not evidence against the server.
-      logger.error({ err: error, destination: destination.id }, 'A server could not be probed');
-      return 'alive';
-    }
-  };
-  return { probe, responds };
 }
 
 /** Bytes of a response that are read; a failing `/readyz` names its checks in a few thousand. */
@@ -177,6 +182,12 @@ const verifiedAtOnce = 8;
 
 /** The text, or the status where it is not 200; `undefined`: the body broke off, or is too long. */
 type Answer = string | undefined | number;
+
+interface ParsedDiscovery {
+  readonly legacy: Answer;
+  readonly others: Answer;
+  readonly served: ServerWord['served'];
+}
 
 /** k8s.io/apimachinery pkg/version/types.go. Everybody may read it, by the same ClusterRole as `/readyz`. */
 const versionInfo = v.pipe(

@@ -81,7 +81,12 @@ export function decide(
   );
   // Not knowing is not the same as not existing: a 404 of the local server becomes 503 (`provesNothing`).
   if (table === undefined) return serverId === undefined ? unavailableWithoutSnapshot : localWithoutSnapshot;
+  return decideByTable(requestInfo, table, context);
+}
 
+/** Rules 3a to 9: who serves the resource, by the snapshot. */
+function decideByTable(requestInfo: RequestInfo, table: RoutingTable, context: DecisionContext): Decision {
+  const { serverId, trace } = context;
   const { apiGroup, apiVersion } = requestInfo;
   const servedBy = serversOf(requestInfo, table);
   const byVersion = table.comparison && decideAmongVersions(requestInfo, servedBy, table, context);

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { OutboundOptions } from '../../proxy/outbound.ts';
-import { createProbe, type ProbeOptions } from '../../proxy/probe.ts';
+import { type ProbeOptions, ServerProbe } from '../../proxy/probe.ts';
 import { peerDestination } from '../../proxy/server-choice.ts';
 import type { Destination } from '../../request/destination.ts';
 import type { Logger } from '../../runtime/logger.ts';
@@ -49,7 +49,7 @@ const lookEvery = 250;
 export class FollowedServers {
   readonly health: ServerBook;
   readonly #options: FollowedServersOptions;
-  readonly #probe: ReturnType<typeof createProbe>['probe'];
+  readonly #probe: ServerProbe;
   readonly #monitor: HealthMonitor;
   readonly #silence: SilenceWatch;
   readonly #looking: NodeJS.Timeout;
@@ -63,7 +63,7 @@ export class FollowedServers {
     const health = new ServerBook(config);
     this.#options = options;
     this.health = health;
-    const { probe, responds } = createProbe({
+    const probe = new ServerProbe({
       ...options,
       timeout: config.timeout,
       isToBeVerified: (id) => !health.is(id, isVerified),
@@ -79,7 +79,11 @@ export class FollowedServers {
     });
     health.observe(logOf(logger));
     health.observe({ changed: connectionCloser(health, (id, how) => this.#end(id, how)) });
-    const silence = new SilenceWatch({ health, answersOf, responds });
+    const silence = new SilenceWatch({
+      health,
+      answersOf,
+      responds: (destination, signal) => probe.responds(destination, signal),
+    });
     this.#silence = silence;
     this.#looking = setInterval(() => {
       health.look();
@@ -161,7 +165,7 @@ export class FollowedServers {
 
   async #ask(destination: Destination, signal: AbortSignal): Promise<ProbeOutcome> {
     const { id } = destination;
-    const outcome = await this.#probe(destination, signal);
+    const outcome = await this.#probe.probe(destination, signal);
     if (outcome === 'ready' && this.health.records.get(id)?.state.kind === 'departed') {
       this.#options.onChanged(id);
     }
