@@ -80,18 +80,19 @@ export class Decider {
     if (!enabled || before.reason === 'AlreadyRerouted') return false;
     const view = this.view();
     const table = view.known;
-    const wait = heldBackFor({ requestInfo, decision: before, view }, this.#settings);
     // A request that waits is decided by the versions that count once it goes on. The clock is read after that: not too early.
+    const untilItGoesOn = heldBackFor({ requestInfo, decision: before, view }, this.#settings);
     const now = steadyClock();
-    const at = now + wait;
+    // While servers are to be tried, a request waits a moment at a time.
+    const untilSettled = untilVersionSettles(requestInfo, table, { now, preferredVersion });
+    const at = now + Math.max(untilItGoesOn, untilSettled);
     const preferred = table && preferredMinor(table, preferredVersion, at);
     const isOfAnotherVersion =
       table?.comparison !== undefined &&
       dependsOnVersion(requestInfo, table, { now: at, preferredVersion }) &&
       table.server(id)?.minor !== preferred;
     // The watch's client goes on at the coming version, once that responds: the server of that version may not even be ready yet.
-    if (isOfAnotherVersion && untilVersionSettles(requestInfo, table, { now, preferredVersion }) > 0)
-      return true;
+    if (isOfAnotherVersion && untilSettled > 0) return true;
     const then = decide(requestInfo, table, {
       preferredVersion,
       serverId: view.local?.id,

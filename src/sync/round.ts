@@ -17,6 +17,8 @@ export interface RoundOutcome extends SnapshotOutput {
   readonly records: ReadonlyMap<string, ReaderRecord>;
   /** True if everything that is watched could be listed. */
   readonly isWhole: boolean;
+  /** True if a host has not shown yet which Lease its endpoint belongs to. */
+  readonly awaitsHosts: boolean;
   readonly refused: readonly RefusedAddress[];
   /** Resolves when a round would know more of schemas; `undefined` while none are being read. */
   readonly moreSchemas: Promise<unknown> | undefined;
@@ -99,6 +101,7 @@ export class ClusterReader {
       ...output,
       records,
       isWhole: view.isWhole,
+      awaitsHosts: view.awaitsHosts,
       refused: view.refused,
       moreSchemas: schemas.more,
       warnings: [...view.warnings, ...(addresses?.warnings ?? []), ...schemas.warnings, ...output.warnings],

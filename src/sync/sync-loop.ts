@@ -210,6 +210,7 @@ export class SyncLoop {
     const isCalm =
       outcome?.changed === false &&
       outcome.moreSchemas === undefined &&
+      !outcome.awaitsHosts &&
       [...outcome.records.values()].every(
         (record) => record.server.departedAt !== undefined || failureOf(record) === undefined,
       );

@@ -55,15 +55,15 @@ export class OpenStreams {
   }
 
   /**
-   * Cleanly ends those that would now be routed to another server, each at a random time within `over`. One for which
-   * that is no longer true by then stays. A call replaces the rest of the one before.
+   * Looks at each once, at a random time within `over`, and cleanly ends it if it would be routed to another server by then. A
+   * call replaces the rest of the one before.
    */
   endMisplaced(options: EndOptions): void {
     clearInterval(this.#misplacedTimer);
+    const movable = [...this.#streams].filter(({ isMisplaced }) => isMisplaced !== undefined);
+    if (movable.length === 0) return;
     const isMisplaced = (stream: OpenStream): boolean => stream.isMisplaced?.() === true;
-    const misplaced = [...this.#streams].filter(isMisplaced);
-    if (misplaced.length === 0) return;
-    this.#misplacedTimer = this.#endInTurn(batchesOf(misplaced, options), isMisplaced).unref();
+    this.#misplacedTimer = this.#endInTurn(batchesOf(movable, options), isMisplaced).unref();
   }
 
   cut(): void {

@@ -35,6 +35,18 @@ function stepsTo(coming: ComingPreference | undefined, now: number): readonly St
   return waitFrom < at ? [end, change] : [change];
 }
 
+/**
+ * A router that stood still, or that has just begun, knows servers only after a moment: a watch that had no other server at the
+ * first look has one at the next.
+ */
+function lookedAtAgain(
+  { by }: Step & { readonly kind: 'watches end' },
+  [change]: readonly Step[],
+): readonly Step[] {
+  if (change === undefined || by >= change.at) return [];
+  return [{ kind: 'watches end', at: by, by: Math.min(by + versionSettlesFor, change.at) }];
+}
+
 interface TableUsers {
   readonly localServerId: LocalServerId | undefined;
   readonly servers: { follow(table: RoutingTable): void } | undefined;
@@ -107,7 +119,7 @@ export class TableInUse {
       this.#awaitNext(table);
     } else if (next.kind === 'watches end') {
       this.#moveWatches(Math.max(0, next.by - now));
-      this.#steps = later;
+      this.#steps = [...lookedAtAgain(next, later), ...later];
       this.#awaitNext(table);
     } else {
       this.#users.history.tableInUse(table);

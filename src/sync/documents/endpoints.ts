@@ -101,6 +101,11 @@ export class EndpointNames {
     if (!signal.aborted && JSON.stringify([...this.names()]) !== before) onChange();
   }
 
+  /** True: the host of an endpoint is not known, as nobody has responded there yet. */
+  get areAwaited(): boolean {
+    return this.#endpoints.some((address) => this.#certificates.state(address).kind !== 'known');
+  }
+
   /** By address. */
   names(): ReadonlyMap<string, readonly string[]> {
     return new Map(

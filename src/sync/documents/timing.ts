@@ -32,8 +32,8 @@ export const defaultTiming = {
    * all. Servers that are listed by hand never depart.
    */
   grace: 900_000,
-  /** For the certificate of an endpoint. */
-  identityTimeout: 5_000,
+  /** For the certificate of an endpoint. Not longer: nobody responds at a host that is down, and it may be up a moment later. */
+  identityTimeout: 2_000,
   /** How often an endpoint's certificate is read again: certificates are renewed. */
   identityRefresh: 600_000,
 

@@ -66,6 +66,8 @@ export interface ClusterView {
   readonly storageVersions: ServedResources;
   /** True: all that is watched could be listed. */
   readonly isWhole: boolean;
+  /** True: an endpoint may be that of a Lease, which its host shows once it responds. */
+  readonly awaitsHosts: boolean;
   readonly refused: readonly RefusedAddress[];
   readonly warnings: readonly string[];
 }
@@ -155,6 +157,7 @@ export class WatchedCluster {
       storageVersions: served,
       isWhole:
         finding === undefined || this.#watched.every(({ reflector }) => reflector.failure() === undefined),
+      awaitsHosts: this.#endpointNames?.areAwaited === true,
       refused,
       warnings: [...unreadWarnings(this.#watched), ...refused.map(refusedAddressText), ...state.warnings],
     };

@@ -76,13 +76,18 @@ export class ServerReader {
       this.#apply({ kind: 'described', server });
       return;
     }
-    this.drop();
-    this.#drop = new AbortController();
-    server.documents.renewConnections?.();
     // The versions that it stored at stay known until those of the new process have been read.
     this.#hashes.outdate();
     this.#gates = createFeatureGateReader();
     this.#apply({ kind: 'replaced', server });
+    this.renewConnections();
+  }
+
+  /** What is being asked may be asked of nobody, as at a host that was down a moment ago: the server is due at once. */
+  renewConnections(): void {
+    this.drop();
+    this.#drop = new AbortController();
+    this.#record.server.documents.renewConnections?.();
   }
 
   /** Cancels what is asked of it. */

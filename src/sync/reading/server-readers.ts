@@ -111,7 +111,7 @@ export class ServerReaders {
 
   /** Somebody knows of a process at a server's address that may not be the one that the open connections lead to. */
   renewConnections(id: string): void {
-    this.#readers.get(id)?.record.server.documents.renewConnections?.();
+    this.#readers.get(id)?.renewConnections();
   }
 
   #isAwaited({ record }: ServerReader): boolean {
