@@ -211,7 +211,7 @@ test('a watch is misplaced from when on requests wait for another version, not w
 });
 
 test('a watch is misplaced before the next version counts, whether a server of that is ready again or not', () => {
-  const { health, probe } = probedHealth('a', 'b', 'c');
+  const { health, probe, pass } = probedHealth('a', 'b', 'c');
   const serverOf = (minor: string) => ({
     serves: ['batch/v1/jobs'],
     version: `v${minor}.0`,
@@ -242,5 +242,11 @@ test('a watch is misplaced before the next version counts, whether a server of t
   const old = peerDestination(table.server('b') ?? assert.fail());
   health.connectionLost('a');
   probe('a', 'not-ready');
-  assert.equal(decider.isMisplaced(requestInfo, before, old ?? assert.fail()), true);
+  const isMisplaced = () => decider.isMisplaced(requestInfo, before, old ?? assert.fail());
+  assert.equal(isMisplaced(), true);
+  health.look();
+  pass(1_500);
+  health.look();
+  assert.equal(health.areToBeTried(), true);
+  assert.equal(isMisplaced(), true, 'a router that stood still asks servers first');
 });

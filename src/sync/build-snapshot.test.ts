@@ -349,3 +349,20 @@ test('a server whose index could not be read is no other version', async () => {
   const unread = started('AA', { openApi: { kind: 'failed', reason: 'not in time' } });
   assert.deepEqual(await versionsOf({ a: started('AA'), b: unread }), { a: '1.36', b: '1.36' });
 });
+
+test('a server that does not say its index for a moment and then has another one has changed its version', async () => {
+  const unread = started('AA', { openApi: { kind: 'failed', reason: 'it ends' } });
+  const before = await snapshotOf({ a: started('AA'), b: started('BB') });
+  const during = await snapshotOf({ a: unread, b: started('BB') }, { previous: before });
+  assert.deepEqual(
+    buildRoutingTable(during).servers.map(({ minor }) => minor),
+    buildRoutingTable(before).servers.map(({ minor }) => minor),
+  );
+  const after = await snapshotOf({ a: started('BB'), b: started('BB') }, { previous: during });
+  // Without one of before, each may have changed.
+  const changes = after.metadata.versionChanges?.filter(({ from }) => from !== undefined);
+  assert.deepEqual(
+    changes?.map(({ server }) => server),
+    ['a'],
+  );
+});

@@ -312,13 +312,18 @@ async function readContent(
   };
 }
 
-function partsOf(
+async function partsOf(
   known: LastKnownServer | undefined,
   reading: SuccessfulReading,
   everShared: ReadonlySet<string>,
-): VersionParts | Promise<VersionParts> {
+): Promise<VersionParts> {
   // A server that reports another version now is no longer of the known one.
   if (reading.versionIssue !== undefined) return {};
   if (reading.version === undefined && known?.server.version !== undefined) return known.server;
-  return versionPartsOf(reading, everShared);
+  const parts = await versionPartsOf(reading, everShared);
+  const before = known?.server;
+  if (before?.version !== parts.version || before?.emulates !== parts.emulates) return parts;
+  // What a server does not say for a moment makes no other version of it: a server that ends refuses its index first.
+  const { featureGates = before?.featureGates, apis = before?.apis } = parts;
+  return { ...parts, featureGates, apis };
 }

@@ -95,6 +95,26 @@ export const keptSeeds = [
     seed: 250,
     was: 'a router that was back wrote by a snapshot of before, though servers said that they were others',
   },
+  {
+    seed: 1_796_024_505_170,
+    was: 'a router that had stood still looked once for watches to move, before it knew any server again: a field was lost',
+  },
+  {
+    seed: 1_796_025_350_025,
+    was: 'the same, where servers differ by a feature gate',
+  },
+  {
+    seed: 1_796_024_505_132,
+    was: 'the certificate of a host that had been down was read again seconds after its server was ready: everything waited twice',
+  },
+  {
+    seed: 1_796_025_350_023,
+    was: 'a reader waited for a host that had been down while the router had a response from there: a leader lost its Lease',
+  },
+  {
+    seed: 1_796_024_505_192,
+    was: 'a server that ended refused its index first: one reader forgot what it had been, and that it changed',
+  },
 ] as const;
 
 /** A fixed set, by what happens in them: each sort of fault is in one. */

@@ -144,6 +144,22 @@ test('a server is read over new connections that is another process now, or of w
   assert.deepEqual(renewedBefore, [2, 3]);
 });
 
+test('what is asked of a host that was down is asked again once somebody hears of it', async () => {
+  const server = fakeServer(responses);
+  const { readers, signal } = setUp({ server });
+  await readers.round(signal, undefined);
+  server.responses.set('/api', hangs);
+  void readers.round(signal, undefined);
+  await settle();
+  const asked = server.asked.length;
+  server.responses.set('/api', responses['/api'] ?? assert.fail());
+  readers.renewConnections('server');
+  await readers.round(signal, 0);
+  assert.equal(server.asked.length, asked);
+  await readers.round(signal, undefined);
+  assert.ok(server.asked.slice(asked).includes('/api'));
+});
+
 test('a late response of an earlier process does not replace that of the new one', async () => {
   const late = Promise.withResolvers<ServerDocument>();
   const server = fakeServer(responses);

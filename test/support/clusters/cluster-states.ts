@@ -76,7 +76,7 @@ export function clusterOf(servers: readonly SyncServer[]): ClusterSource {
       objects,
       storageVersions: new Map(),
       isWhole: true,
-    awaitsHosts: false,
+      awaitsHosts: false,
       refused: [],
       warnings: [],
     }),
