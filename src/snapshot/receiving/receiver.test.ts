@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
-import { describe, it, test } from 'node:test';
-import { eventually } from '../../../test/support/eventually.ts';
+import { test } from 'node:test';
 import { recordingLogger } from '../../../test/support/recording-logger.ts';
 import { snapshotOf } from '../../../test/support/snapshots/snapshot-builder.ts';
 import {
@@ -9,7 +8,6 @@ import {
   next,
   noon,
   old,
-  ownReceiverWith,
   pinned,
   receiverWith,
   sealed,
@@ -21,7 +19,7 @@ import { SnapshotError } from '../format/snapshot-error.ts';
 import type { RoutingTable } from '../routing-table/routing-table.ts';
 import { generateSigningKey, sealSnapshot, signingKeyOf } from '../signing/seal.ts';
 import { SnapshotReceiver } from './receiver.ts';
-import { createMemorySnapshotStore, type SnapshotStore } from './snapshot-store.ts';
+import { createMemorySnapshotStore } from './snapshot-store.ts';
 
 test('a snapshot is taken, stored and announced', async () => {
   const { receiver, store } = receiverWith();
@@ -243,102 +241,6 @@ test('a snapshot from the future is refused, a clock that is a little ahead is b
   assert.equal((await receiver.accept(near)).result, 'accepted');
 });
 
-/** A store whose writes end when the test says so. */
-function heldStore() {
-  const kept: string[] = [];
-  const writes: PromiseWithResolvers<void>[] = [];
-  const store: SnapshotStore = {
-    load: async () => kept.at(-1),
-    save: async (snapshot) => {
-      const write = Promise.withResolvers<void>();
-      writes.push(write);
-      await write.promise;
-      kept.push(snapshot);
-    },
-  };
-  return { kept, writes, store };
-}
-
-test('a snapshot waits for no disk: each is in use at once, and the store gets the newest', async () => {
-  const { kept, writes, store } = heldStore();
-  const { receiver } = receiverWith({ store });
-  const pushes = await Promise.all([4, 6, 5, 7].map((generation) => sealed(generation)));
-  const results = Promise.allSettled(pushes.map((jws) => receiver.accept(jws)));
-  await eventually(() => receiver.current()?.generation === 7);
-  // The first is still being written.
-  assert.deepEqual([writes.length, kept.length], [1, 0]);
-  writes[0]?.resolve();
-  await eventually(() => writes.length === 2);
-  writes[1]?.resolve();
-  await receiver.settled();
-  assert.deepEqual(kept, [pushes[0], pushes[3]]);
-  assert.deepEqual(
-    (await results).map(({ status }) => status),
-    ['fulfilled', 'fulfilled', 'rejected', 'fulfilled'],
-  );
-});
-
-test('the response to a push says that it is stored only once it is', async () => {
-  const { kept, writes, store } = heldStore();
-  const { receiver } = receiverWith({ store });
-  const jws = await sealed(3);
-  const slow = await receiver.accept(jws);
-  assert.deepEqual([slow.persisted, slow.persistenceError], [false, 'it is still being written']);
-  assert.equal(receiver.current()?.generation, 3);
-  const again = receiver.accept(jws);
-  await eventually(() => writes.length === 1);
-  writes[0]?.resolve();
-  assert.equal((await again).persisted, true);
-  assert.deepEqual([writes.length, kept.length], [1, 1]);
-  assert.deepEqual(await store.load(), jws);
-});
-
-test('of a router that reads the cluster itself, too, no reading waits for the disk of the one before', async () => {
-  const { writes, store } = heldStore();
-  const { receiver } = ownReceiverWith({ store });
-  await receiver.acceptOwn(generation(1));
-  await receiver.acceptOwn(generation(2));
-  assert.equal(receiver.current()?.generation, 2);
-  await eventually(() => writes.length === 1);
-  writes[0]?.resolve();
-  await eventually(() => writes.length === 2);
-  writes[1]?.resolve();
-  await receiver.settled();
-  const restarted = ownReceiverWith({ store: createMemorySnapshotStore(await store.load()) }).receiver;
-  await restarted.restore();
-  assert.equal(restarted.current()?.generation, 2);
-});
-
-test('a store that cannot be written does not keep the router on old routes, and is tried again', async () => {
-  let full = true;
-  const memory = createMemorySnapshotStore();
-  const store: SnapshotStore = {
-    load: memory.load,
-    save: async (stored) => {
-      if (full) throw new Error('ENOSPC: no space left on device');
-      await memory.save(stored);
-    },
-  };
-  const { receiver } = receiverWith({ store });
-  const jws = await sealed(3);
-  const first = await receiver.accept(jws);
-  assert.equal(first.result, 'accepted');
-  assert.equal(first.persisted, false);
-  assert.match(first.persistenceError ?? '', /ENOSPC/);
-  assert.equal(receiver.current()?.generation, 3);
-  assert.match(receiver.concerns()[0]?.details[0] ?? '', /could not be stored, .*ENOSPC/);
-
-  assert.equal((await receiver.accept(jws)).persisted, false);
-  full = false;
-  assert.deepEqual(await receiver.accept(jws), {
-    result: 'unchanged',
-    generation: 3,
-    createdAt: noon,
-    persisted: true,
-  });
-  assert.deepEqual(await memory.load(), jws);
-});
-
 test('a listener that fails, or has ended, does not disturb the others', async () => {
   const { receiver } = receiverWith();
   const heard: string[] = [];
@@ -433,90 +335,6 @@ test('a snapshot of another cluster is refused by whoever has a name of its own,
   assert.equal(restarted.current(), undefined);
 });
 
-function generation(number: number, createdAt = at(noon), cluster = 'one') {
-  return snapshotOf({ a: ['v1/pods'] }, { generation: number, createdAt, cluster });
-}
-
-describe('the receiver of a router that reads the cluster itself', () => {
-  it('takes a rising generation, and no other content under the same one', async () => {
-    const { receiver } = ownReceiverWith();
-    assert.equal((await receiver.acceptOwn(generation(1))).result, 'accepted');
-    assert.equal((await receiver.acceptOwn(generation(2))).result, 'accepted');
-    await assert.rejects(receiver.acceptOwn(generation(2, at(noon), 'two')), { code: 'NotNewer' });
-    await assert.rejects(receiver.acceptOwn(generation(1)), { code: 'NotNewer' });
-    assert.equal(receiver.current()?.generation, 2);
-  });
-
-  it('renews the same content by its later time, and none by an earlier one', async () => {
-    const { receiver, clock } = ownReceiverWith();
-    await receiver.acceptOwn(generation(1));
-    const before = receiver.current()?.createdAt ?? 0;
-    clock.now = noon + minute;
-    assert.equal((await receiver.acceptOwn(generation(1, at(noon + minute)))).result, 'renewed');
-    assert.equal(receiver.current()?.createdAt, before + minute);
-    assert.equal((await receiver.acceptOwn(generation(1, at(noon + minute)))).result, 'unchanged');
-    await assert.rejects(receiver.acceptOwn(generation(1)), { code: 'NotNewer' });
-  });
-
-  it('leaves out an address that the policy refuses, and goes on', async () => {
-    const { receiver } = ownReceiverWith();
-    const good = generation(1);
-    const [server = assert.fail()] = good.servers;
-    const loopback = { ...good, servers: [{ ...server, address: '127.0.0.1:6443' }] };
-    assert.equal((await receiver.acceptOwn(loopback)).result, 'accepted');
-    assert.equal(receiver.current()?.servers[0]?.origin, undefined);
-    assert.equal(receiver.refusedAddresses[0]?.id, server.id);
-  });
-
-  it('refuses what a pushed snapshot would be refused for: a time in the future, content', async () => {
-    const { receiver } = ownReceiverWith();
-    const good = generation(1);
-    await assert.rejects(receiver.acceptOwn(generation(1, at(noon + 60 * minute))), { code: 'Invalid' });
-    await assert.rejects(receiver.acceptOwn({ ...good, servers: [] }), { code: 'Invalid' });
-    assert.equal(receiver.current(), undefined);
-  });
-
-  it('takes nothing that is pushed, signed with a pinned key or not at all', async () => {
-    const { receiver } = ownReceiverWith();
-    const jws = await sealSnapshot(generation(1), signingKeyOf(old.privateJwk));
-    await assert.rejects(receiver.accept(jws), { code: 'ReadsClusterItself' });
-    await assert.rejects(receiver.accept(JSON.stringify(generation(1))), { code: 'ReadsClusterItself' });
-    assert.equal(receiver.current(), undefined);
-  });
-
-  it('goes on from what it stored, with the last renewal, and not from what was pushed before', async () => {
-    const store = createMemorySnapshotStore();
-    const first = ownReceiverWith({ store });
-    await first.receiver.acceptOwn(generation(1));
-    first.clock.now = noon + minute;
-    await first.receiver.acceptOwn(generation(1, at(noon + minute)));
-    await first.receiver.settled();
-    const second = ownReceiverWith({ store });
-    await second.receiver.restore();
-    assert.equal(second.receiver.current()?.createdAt, noon + minute);
-    await assert.rejects(second.receiver.acceptOwn(generation(1, at(noon), 'two')), { code: 'NotNewer' });
-
-    const signed = await sealSnapshot(
-      generation(7),
-      signingKeyOf((await generateSigningKey('ES256')).privateJwk),
-    );
-    const { logger, lines } = recordingLogger();
-    const third = ownReceiverWith({ store: createMemorySnapshotStore(signed), logger });
-    await third.receiver.restore();
-    assert.match(String(lines[0]?.fields['err']), /is a signed one/);
-  });
-
-  it('is the only one that takes unsigned snapshots: one that is pushed to refuses what it stored', async () => {
-    const store = createMemorySnapshotStore();
-    const own = ownReceiverWith({ store }).receiver;
-    await own.acceptOwn(generation(1));
-    await own.settled();
-    const { receiver } = receiverWith({ store });
-    await receiver.restore();
-    assert.equal(receiver.current(), undefined);
-  });
-});
-
 test('the held snapshot made later is young again, which survives a restart', async () => {
   const { receiver, store, clock } = receiverWith();
   await receiver.accept(await sealed(3));
@@ -567,56 +385,4 @@ test('an old renewal played back revives nothing, and one from the future is ref
   assert.equal(receiver.current(), table);
   assert.equal(table?.createdAt, noon + 2 * minute);
   assert.deepEqual(await store.load(), third);
-});
-
-test('a restart begins with the last good snapshot, and refuses what is older', async () => {
-  const { receiver, store } = receiverWith();
-  await receiver.accept(await sealed(3));
-  const restarted = receiverWith({ store }).receiver;
-  await restarted.restore();
-  assert.equal(restarted.current()?.generation, 3);
-  await assert.rejects(restarted.accept(await sealed(2)), { code: 'NotNewer' });
-});
-
-test('an old snapshot is restored as well, with its age', async () => {
-  const { receiver, store } = receiverWith();
-  await receiver.accept(await sealed(3));
-  const restarted = receiverWith({ store });
-  restarted.clock.now = noon + 60 * minute;
-  await restarted.receiver.restore();
-  assert.equal(restarted.receiver.current()?.createdAt, noon);
-});
-
-test('nothing that was tampered with is restored, and the router starts without it', async () => {
-  const jws = await sealed(3);
-  const unreadable: SnapshotStore = {
-    load: async () => {
-      throw new Error('EIO: i/o error');
-    },
-    save: async () => {},
-  };
-  for (const [store, message] of [
-    [createMemorySnapshotStore(jws.replace('\n', 'AAAA\n')), /signature/],
-    [createMemorySnapshotStore(''), /not signed/],
-    [unreadable, /EIO/],
-  ] as const) {
-    const { logger, lines } = recordingLogger();
-    const { receiver } = receiverWith({ store, logger });
-    await receiver.restore();
-    assert.match(String(lines[0]?.fields['err']), message);
-    assert.equal(receiver.current(), undefined);
-    assert.equal((await receiver.accept(jws)).result, 'accepted');
-  }
-  const { logger, lines } = recordingLogger();
-  await receiverWith({ logger }).receiver.restore();
-  assert.deepEqual(lines, []);
-});
-
-test('a snapshot that was pushed before the restore is not replaced by the older stored one', async () => {
-  const store = createMemorySnapshotStore(await sealed(3));
-  const kept: SnapshotStore = { load: store.load, save: async () => {} };
-  const { receiver } = receiverWith({ store: kept });
-  await receiver.accept(await sealed(5));
-  await receiver.restore();
-  assert.equal(receiver.current()?.generation, 5);
 });

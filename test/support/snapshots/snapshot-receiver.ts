@@ -82,3 +82,19 @@ export function sealed(
   const defaults = { generation, createdAt: at(noon) };
   return sealSnapshot(snapshotOf({ a: paths }, { ...defaults, ...options }), signingKeyOf(key.privateJwk));
 }
+
+/** A store whose writes end when the test says so. */
+export function heldStore() {
+  const kept: string[] = [];
+  const writes: PromiseWithResolvers<void>[] = [];
+  const store: SnapshotStore = {
+    load: async () => kept.at(-1),
+    save: async (snapshot) => {
+      const write = Promise.withResolvers<void>();
+      writes.push(write);
+      await write.promise;
+      kept.push(snapshot);
+    },
+  };
+  return { kept, writes, store };
+}
