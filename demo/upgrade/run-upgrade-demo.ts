@@ -91,6 +91,29 @@ interface UpgradeUnderLoad {
   readonly signal: AbortSignal;
 }
 
+function shownServers({ servers }: UpgradableCluster, routers: readonly RunningRouter[]) {
+  return servers.map(({ name, version, running }, index) => ({
+    name,
+    version,
+    isRunning: running !== undefined,
+    router: routers[index]?.origin ?? '',
+  }));
+}
+
+function startLoads(cluster: UpgradableCluster, ways: Ways) {
+  const loads = {
+    throughRouters: new Load(cluster, ways.throughRouters, 'routers'),
+    oneVersion: new Load(cluster, ways.oneVersion, 'one-version'),
+    anyServer: new Load(cluster, ways.anyServer, 'any-server'),
+  };
+  const counted: CountsOfWays = {
+    throughRouters: loads.throughRouters.counts,
+    oneVersion: loads.oneVersion.counts,
+    anyServer: loads.anyServer.counts,
+  };
+  return { loads, counted };
+}
+
 async function upgradeUnderLoad({
   cluster,
   routers,
@@ -108,16 +131,7 @@ async function upgradeUnderLoad({
   const events: UpgradeEvent[] = [];
   let isExplained = false;
   storeFixtures(cluster);
-  const loads = {
-    throughRouters: new Load(cluster, ways.throughRouters, 'routers'),
-    oneVersion: new Load(cluster, ways.oneVersion, 'one-version'),
-    anyServer: new Load(cluster, ways.anyServer, 'any-server'),
-  };
-  const counted: CountsOfWays = {
-    throughRouters: loads.throughRouters.counts,
-    oneVersion: loads.oneVersion.counts,
-    anyServer: loads.anyServer.counts,
-  };
+  const { loads, counted } = startLoads(cluster, ways);
   const upgrade = new RollingUpgrade({
     servers,
     interval,
@@ -134,12 +148,7 @@ async function upgradeUnderLoad({
         from,
         to,
         elapsed: elapsed(),
-        servers: servers.map(({ name, version, running }, index) => ({
-          name,
-          version,
-          isRunning: running !== undefined,
-          router: routers[index]?.origin ?? '',
-        })),
+        servers: shownServers(cluster, routers),
         ...counted,
         events,
         isExplained,

@@ -13,29 +13,30 @@ import { collectionPath } from './loops/exclusive-resources.ts';
 const reviewPath = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
 const review = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' };
 
+const origins = ({ cluster }: LiveSuite) =>
+  [...cluster.sidecars, cluster.gateway].map(({ origin }) => origin);
+const ask = (
+  url: string,
+  credentials: TlsCredentials,
+  headers: Record<string, string> = {},
+): Promise<TlsAnswer> => postObject(`${url}${reviewPath}`, review, credentials, { headers });
+async function whoIs(
+  url: string,
+  credentials: TlsCredentials,
+  headers: Record<string, string> = {},
+): Promise<{ username: string; groups: readonly string[] }> {
+  const { statusCode, text } = await ask(url, credentials, headers);
+  assert.equal(statusCode, 201, text);
+  return JSON.parse(text).status.userInfo;
+}
+const nobody = ({ cluster }: LiveSuite) => credentialsOf(cluster.certificates.clusterCa);
+const alice = ({ cluster }: LiveSuite) =>
+  credentialsOf(cluster.certificates.clusterCa, cluster.certificates.alice);
+
 /** A user who arrives at a router arrives at the API server, and nobody else does. */
 export function registerIdentityCases(suite: GetSuite): void {
   const [kubectl] = kubectls;
   if (kubectl === undefined) return;
-  const origins = ({ cluster }: LiveSuite) =>
-    [...cluster.sidecars, cluster.gateway].map(({ origin }) => origin);
-  const ask = (
-    url: string,
-    credentials: TlsCredentials,
-    headers: Record<string, string> = {},
-  ): Promise<TlsAnswer> => postObject(`${url}${reviewPath}`, review, credentials, { headers });
-  async function whoIs(
-    url: string,
-    credentials: TlsCredentials,
-    headers: Record<string, string> = {},
-  ): Promise<{ username: string; groups: readonly string[] }> {
-    const { statusCode, text } = await ask(url, credentials, headers);
-    assert.equal(statusCode, 201, text);
-    return JSON.parse(text).status.userInfo;
-  }
-  const nobody = ({ cluster }: LiveSuite) => credentialsOf(cluster.certificates.clusterCa);
-  const alice = ({ cluster }: LiveSuite) =>
-    credentialsOf(cluster.certificates.clusterCa, cluster.certificates.alice);
 
   test('a client certificate: user and groups arrive, also where only another server has the review', async () => {
     for (const origin of origins(suite())) {

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { newerManifestPaths } from '../../scripts/kubernetes-schemas/manifest-kinds.ts';
 import { tlsRequest } from '../../test/support/clients/tls-request.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
-import { type GetSuite, kubectls } from './live-suite.ts';
+import { type GetSuite, kubectls, type LiveSuite } from './live-suite.ts';
 
 const [manifest] = newerManifestPaths;
 const file = join(resolve(import.meta.dirname, '../..'), manifest);
@@ -22,51 +22,53 @@ interface Container {
   readonly env?: readonly object[];
 }
 
+const newestKubectl = kubectls.at(-1);
+const direct = 'direct-c';
+
+/** Creates a pod and removes it; what the server has made of it. */
+async function created(
+  { run }: LiveSuite,
+  spec: {
+    readonly containers: readonly Container[];
+    readonly initContainers?: readonly Container[];
+    readonly nodeName?: string;
+  },
+  metadata: object = {},
+  where = namespace,
+): Promise<Record<string, Container['env']>> {
+  const withImages = (containers: readonly Container[] = []) =>
+    containers.map((container) => ({ image: 'example', ...container }));
+  const pod = {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { generateName: 'asked-', namespace: where, ...metadata },
+    spec: {
+      ...spec,
+      containers: withImages(spec.containers),
+      initContainers: withImages(spec.initContainers),
+    },
+  };
+  // With warnings: the server has one for a name that is there twice.
+  const { code, stdout, stderr } = await run(
+    newestKubectl ?? assert.fail(),
+    direct,
+    ['create', '-o', 'json', '-f', '-'],
+    JSON.stringify(pod),
+  );
+  assert.equal(code, 0, stderr);
+  const { metadata: stored, spec: made } = JSON.parse(stdout);
+  // The kubelet would have to say that a pod on a node has ended.
+  const now = spec.nodeName === undefined ? [] : ['--force'];
+  await run(newestKubectl ?? assert.fail(), direct, ['-n', where, 'delete', 'pod', stored.name, ...now]);
+  return Object.fromEntries(
+    [...made.containers, ...(made.initContainers ?? [])].map(({ name, env }: Container) => [name, env]),
+  );
+}
+
 /** deploy/kubernetes/pods-through-router.yaml, by the admission of the newest server. */
 export function registerPodCases(suite: GetSuite): void {
-  const kubectl = kubectls.at(-1);
+  const kubectl = newestKubectl;
   if (kubectl === undefined) return;
-  const direct = 'direct-c';
-
-  /** Creates a pod and removes it; what the server has made of it. */
-  async function created(
-    spec: {
-      readonly containers: readonly Container[];
-      readonly initContainers?: readonly Container[];
-      readonly nodeName?: string;
-    },
-    metadata: object = {},
-    where = namespace,
-  ): Promise<Record<string, Container['env']>> {
-    const withImages = (containers: readonly Container[] = []) =>
-      containers.map((container) => ({ image: 'example', ...container }));
-    const pod = {
-      apiVersion: 'v1',
-      kind: 'Pod',
-      metadata: { generateName: 'asked-', namespace: where, ...metadata },
-      spec: {
-        ...spec,
-        containers: withImages(spec.containers),
-        initContainers: withImages(spec.initContainers),
-      },
-    };
-    const { run } = suite();
-    // With warnings: the server has one for a name that is there twice.
-    const { code, stdout, stderr } = await run(
-      kubectl ?? assert.fail(),
-      direct,
-      ['create', '-o', 'json', '-f', '-'],
-      JSON.stringify(pod),
-    );
-    assert.equal(code, 0, stderr);
-    const { metadata: stored, spec: made } = JSON.parse(stdout);
-    // The kubelet would have to say that a pod on a node has ended.
-    const now = spec.nodeName === undefined ? [] : ['--force'];
-    await run(kubectl ?? assert.fail(), direct, ['-n', where, 'delete', 'pod', stored.name, ...now]);
-    return Object.fromEntries(
-      [...made.containers, ...(made.initContainers ?? [])].map(({ name, env }: Container) => [name, env]),
-    );
-  }
 
   test('pods get the routers’ address, those that set it keep theirs', async (context) => {
     const { cluster, run, ok } = suite();
@@ -85,14 +87,14 @@ export function registerPodCases(suite: GetSuite): void {
     await ok(kubectl, direct, ['apply', '--validate=strict', '-f', file]);
     context.after(() => ok(kubectl, direct, ['delete', '-f', file]));
     await waitUntil('the policy is in force', async () => {
-      const { main } = await created({ containers: [{ name: 'main' }] });
+      const { main } = await created(suite(), { containers: [{ name: 'main' }] });
       return main !== undefined;
     });
 
     const own = { name: 'KUBERNETES_SERVICE_HOST', value: '192.0.2.7' };
     const other = { name: 'COLOUR', value: 'blue' };
     assert.deepEqual(
-      await created({
+      await created(suite(), {
         containers: [{ name: 'bare' }, { name: 'own', env: [own] }, { name: 'other', env: [other] }],
         initContainers: [{ name: 'first' }, { name: 'second', env: [own, other] }],
       }),
@@ -100,16 +102,16 @@ export function registerPodCases(suite: GetSuite): void {
     );
     // Twice the same name is allowed in a pod, and survives the merge.
     const twice = [other, other];
-    assert.deepEqual(await created({ containers: [{ name: 'twice', env: twice }] }), {
+    assert.deepEqual(await created(suite(), { containers: [{ name: 'twice', env: twice }] }), {
       twice: [...twice, ...set],
     });
     const router = { labels: { 'app.kubernetes.io/part-of': 'mixed-version-proxy' } };
-    assert.deepEqual(await created({ containers: [{ name: 'main' }] }, router), { main: undefined });
+    assert.deepEqual(await created(suite(), { containers: [{ name: 'main' }] }, router), { main: undefined });
     const mirror = { annotations: { 'kubernetes.io/config.mirror': 'of a static pod' } };
-    assert.deepEqual(await created({ containers: [{ name: 'main' }], nodeName: 'node' }, mirror), {
+    assert.deepEqual(await created(suite(), { containers: [{ name: 'main' }], nodeName: 'node' }, mirror), {
       main: undefined,
     });
-    assert.deepEqual(await created({ containers: [{ name: 'main' }] }, {}, 'kube-system'), {
+    assert.deepEqual(await created(suite(), { containers: [{ name: 'main' }] }, {}, 'kube-system'), {
       main: undefined,
     });
   });

@@ -40,58 +40,81 @@ for (const versions of [2, 3]) await bench(versions);
 for (const line of missed) console.error(`missed: ${line}`);
 process.exitCode = missed.length === 0 ? 0 : 1;
 
-async function bench(versions: number): Promise<void> {
-  const builds: number[] = [];
-  const rebuilds: number[] = [];
-  const reads: number[] = [];
-  const seals: number[] = [];
-  const starts: number[] = [];
-  const applies: number[] = [];
-  const owns: number[] = [];
-  const pauses: number[] = [];
-  let size = 0;
-  let pushed = 0;
-  let plain = 0;
-  for (let run = 0; run < runs; run++) {
-    const read = new Map(await cluster.readings(versions - 1, serverCount));
-    const first = await timed(() => cluster.build(read, undefined));
-    builds.push(first.milliseconds);
-    // One server has been upgraded to a version that no other has yet.
-    const documents = cluster.documentsOf(versions - 1);
-    const changed = await withPause(() => readServer(documents));
-    reads.push(changed.milliseconds);
-    const next = new Map([...read, ['apiserver-0', changed.result]]);
-    const second = await withPause(() => cluster.build(next, first.result));
-    rebuilds.push(second.milliseconds);
-    const whole = await sealDelivery(first.result, signingKey);
-    const sealed = await withPause(() => sealDelivery(second.result, signingKey, whole));
-    seals.push(sealed.milliseconds);
-    const change = sealed.result.sealed?.change?.snapshot ?? '';
-    size = sealed.result.sealed?.snapshot.length ?? 0;
-    pushed = change.length;
-    plain = JSON.stringify(second.result).length;
+/** What a snapshot costs: of each run the milliseconds, at last its bytes. */
+interface Costs {
+  readonly builds: number[];
+  readonly rebuilds: number[];
+  readonly reads: number[];
+  readonly seals: number[];
+  readonly starts: number[];
+  readonly applies: number[];
+  readonly owns: number[];
+  readonly pauses: number[];
+  size: number;
+  pushed: number;
+  plain: number;
+}
 
-    const receiver = new SnapshotReceiver(receiverOptions());
-    const start = await withPause(() => receiver.accept(whole.sealed?.snapshot ?? ''));
-    starts.push(start.milliseconds);
-    const applied = await withPause(() => receiver.accept(change));
-    applies.push(applied.milliseconds);
-    pauses.push(Math.max(second.pause, sealed.pause, start.pause, applied.pause, changed.pause));
-    if (process.env['SHOW'])
-      console.log({
-        read: changed.pause,
-        build: second.pause,
-        seal: sealed.pause,
-        whole: start.pause,
-        change: applied.pause,
-      });
-    const own = new OwnSnapshotReceiver(receiverOptions());
-    await own.acceptOwn(first.result);
-    const ownApplied = await withPause(() => own.acceptOwn(second.result));
-    owns.push(ownApplied.milliseconds);
-    pauses.push(ownApplied.pause);
-  }
+async function bench(versions: number): Promise<void> {
+  const times = {
+    builds: [],
+    rebuilds: [],
+    reads: [],
+    seals: [],
+    starts: [],
+    applies: [],
+    owns: [],
+    pauses: [],
+  };
+  const costs: Costs = { ...times, size: 0, pushed: 0, plain: 0 };
+  for (let run = 0; run < runs; run++) await measure(versions, costs);
   console.log(`${serverCount} servers × ${resourceCount} resources, ${versions} differing versions`);
+  reportAll(costs);
+}
+
+async function measure(versions: number, costs: Costs): Promise<void> {
+  const { builds, rebuilds, reads, seals, starts, applies, owns, pauses } = costs;
+  const read = new Map(await cluster.readings(versions - 1, serverCount));
+  const first = await timed(() => cluster.build(read, undefined));
+  builds.push(first.milliseconds);
+  // One server has been upgraded to a version that no other has yet.
+  const documents = cluster.documentsOf(versions - 1);
+  const changed = await withPause(() => readServer(documents));
+  reads.push(changed.milliseconds);
+  const next = new Map([...read, ['apiserver-0', changed.result]]);
+  const second = await withPause(() => cluster.build(next, first.result));
+  rebuilds.push(second.milliseconds);
+  const whole = await sealDelivery(first.result, signingKey);
+  const sealed = await withPause(() => sealDelivery(second.result, signingKey, whole));
+  seals.push(sealed.milliseconds);
+  const change = sealed.result.sealed?.change?.snapshot ?? '';
+  costs.size = sealed.result.sealed?.snapshot.length ?? 0;
+  costs.pushed = change.length;
+  costs.plain = JSON.stringify(second.result).length;
+
+  const receiver = new SnapshotReceiver(receiverOptions());
+  const start = await withPause(() => receiver.accept(whole.sealed?.snapshot ?? ''));
+  starts.push(start.milliseconds);
+  const applied = await withPause(() => receiver.accept(change));
+  applies.push(applied.milliseconds);
+  pauses.push(Math.max(second.pause, sealed.pause, start.pause, applied.pause, changed.pause));
+  if (process.env['SHOW'])
+    console.log({
+      read: changed.pause,
+      build: second.pause,
+      seal: sealed.pause,
+      whole: start.pause,
+      change: applied.pause,
+    });
+  const own = new OwnSnapshotReceiver(receiverOptions());
+  await own.acceptOwn(first.result);
+  const ownApplied = await withPause(() => own.acceptOwn(second.result));
+  owns.push(ownApplied.milliseconds);
+  pauses.push(ownApplied.pause);
+}
+
+function reportAll({ size, pushed, plain, pauses, ...times }: Costs): void {
+  const { builds, rebuilds, reads, seals, starts, applies, owns } = times;
   report(
     'size',
     [size / 1000],

@@ -86,11 +86,7 @@ async function soak(cluster: EmbeddedCluster, minutes: number, watches: number):
     }
     for (let index = 0; index < restless; index++) {
       void vanish(open, end.signal);
-      open()
-        .on('error', () => {})
-        .request({ ':path': `${path}?watch=true` })
-        .on('error', () => {})
-        .pause();
+      neverRead(open());
     }
     const written: string[] = [];
     const write = setInterval(() => {
@@ -110,14 +106,7 @@ async function soak(cluster: EmbeddedCluster, minutes: number, watches: number):
       await other.close();
       other = await cluster.startServer({ version, ...again });
     }, every.version);
-    const samples: Sample[] = [];
-    for (const until = Date.now() + minutes * 60_000; Date.now() < until; ) {
-      await sleep(every.sample);
-      const { resident } = await usageOf(router.pid);
-      const heap = await liveHeap(logFile);
-      const sockets = await socketsOf(router.pid);
-      samples.push({ 'MiB resident': resident / 1024, 'MiB of heap alive': heap / 2 ** 20, sockets });
-    }
+    const samples = await sampled(router.pid, logFile, minutes);
     clearInterval(write);
     clearInterval(change);
     const lost = () => followed.filter((seen) => written.some((name) => !seen.has(name))).length;
@@ -129,6 +118,26 @@ async function soak(cluster: EmbeddedCluster, minutes: number, watches: number):
     end.abort();
     await router.stop();
   }
+}
+
+function neverRead(session: ClientHttp2Session): void {
+  session.on('error', () => {});
+  session
+    .request({ ':path': `${path}?watch=true` })
+    .on('error', () => {})
+    .pause();
+}
+
+async function sampled(pid: number, logFile: string, minutes: number): Promise<Sample[]> {
+  const samples: Sample[] = [];
+  for (const until = Date.now() + minutes * 60_000; Date.now() < until; ) {
+    await sleep(every.sample);
+    const { resident } = await usageOf(pid);
+    const heap = await liveHeap(logFile);
+    const sockets = await socketsOf(pid);
+    samples.push({ 'MiB resident': resident / 1024, 'MiB of heap alive': heap / 2 ** 20, sockets });
+  }
+  return samples;
 }
 
 /** @returns the exit code */

@@ -156,7 +156,7 @@ async function openWayIn(
   if (newest === undefined) throw new TypeError('there are servers');
   let routers: readonly LiveRouter[] = [];
   let origin = newest.url;
-  let users: { readonly admin: KubeconfigUser; readonly controllers: KubeconfigUser } = {
+  let users: Users = {
     admin: certificates.admin,
     controllers: certificates.controllerManager,
   };
@@ -192,16 +192,7 @@ async function openWayIn(
     if (way === 'edge') {
       const edge = await startEdgeInFront(controlPlane, routers, { PREFERRED_VERSION: preferredVersion });
       origin = edge.origin;
-      // A token that names `system:masters` is refused.
-      const group = { kind: 'Group', apiGroup: 'rbac.authorization.k8s.io', name: edgeAdmins };
-      await bindClusterAdmin(newest.url, admin, edgeAdmins, group);
-      users = {
-        admin: { ...certificates.admin, token: await edge.token('e2e-admin', [edgeAdmins]) },
-        controllers: {
-          ...certificates.controllerManager,
-          token: await edge.token('controllers', [edgeAdmins]),
-        },
-      };
+      users = await usersOfEdge(controlPlane, edge, newest.url);
     }
   }
   const token = users.admin.token;
@@ -222,6 +213,28 @@ async function openWayIn(
     kubeconfig: await write('e2e.kubeconfig', users.admin),
     controllerKubeconfig: await write('controllers.kubeconfig', users.controllers),
     routers,
+  };
+}
+
+interface Users {
+  readonly admin: KubeconfigUser;
+  readonly controllers: KubeconfigUser;
+}
+
+async function usersOfEdge(
+  { certificates, admin }: ControlPlane,
+  edge: Awaited<ReturnType<typeof startEdgeInFront>>,
+  server: string,
+): Promise<Users> {
+  // A token that names `system:masters` is refused.
+  const group = { kind: 'Group', apiGroup: 'rbac.authorization.k8s.io', name: edgeAdmins };
+  await bindClusterAdmin(server, admin, edgeAdmins, group);
+  return {
+    admin: { ...certificates.admin, token: await edge.token('e2e-admin', [edgeAdmins]) },
+    controllers: {
+      ...certificates.controllerManager,
+      token: await edge.token('controllers', [edgeAdmins]),
+    },
   };
 }
 

@@ -148,64 +148,46 @@ export interface KubeadmCluster {
 }
 
 export async function startKubeadmCluster(assets: InstallAssets): Promise<KubeadmCluster> {
-  const { older, newer } = assets;
   const directory = await mkdtemp(join(tmpdir(), 'mixed-version-proxy-install-'));
-  const ending: (() => Promise<unknown>)[] = [() => rm(directory, { recursive: true, force: true })];
-  const close = async () => {
-    for (const end of ending.splice(0)) await end();
-  };
-  const binaries = (release: KubernetesRelease) => join(directory, `bin-${release.version}`);
-  const configuration = ({ name }: { readonly name: string }, { version }: KubernetesRelease) =>
-    join(directory, `${name}-${version}.yaml`);
-
-  const kubeadm: KubeadmCluster['kubeadm'] = async (machine, release, ...args) => {
-    const { code, output } = await machine.run(binaries(release), 'kubeadm', ...args);
-    if (code !== 0) throw new Error(`kubeadm ${args.join(' ')} on ${machine.name}: ${output}`);
-    return output;
-  };
-  const phase: KubeadmCluster['phase'] = (machine, release, ...args) =>
-    kubeadm(machine, release, 'init', 'phase', ...args, `--config=${configuration(machine, release)}`);
-
+  const making = new KubeadmMachines(assets, directory);
   try {
+    return await making.cluster();
+  } catch (cause) {
+    await making.close();
+    throw cause;
+  }
+}
+
+/** Machines of kubeadm that become a cluster, step by step. */
+class KubeadmMachines {
+  readonly #assets: InstallAssets;
+  readonly #directory: string;
+  readonly #ending: (() => Promise<unknown>)[];
+  readonly #machines: Machine[] = [];
+
+  constructor(assets: InstallAssets, directory: string) {
+    this.#assets = assets;
+    this.#directory = directory;
+    this.#ending = [() => rm(directory, { recursive: true, force: true })];
+  }
+
+  async close(): Promise<void> {
+    for (const end of this.#ending.splice(0)) await end();
+  }
+
+  async cluster(): Promise<KubeadmCluster> {
+    const { older } = this.#assets;
     makeBridge();
-    const etcd = await startEtcd(assets.etcd, directory, bridge.address);
-    ending.unshift(() => etcd.process.stop(etcdGrace));
-    for (const release of [older, newer]) {
-      await mkdir(binaries(release));
-      await symlink(release.kubeadm, join(binaries(release), 'kubeadm'));
-      for (const host of hosts) {
-        await writeFile(configuration(host, release), configurationOf(host, release, assets, etcd.url));
-      }
-    }
-    const machines: Machine[] = [];
-    for (const host of hosts) {
-      const machine = await startMachine({
-        ...host,
-        directory: join(directory, host.name),
-        releases: [older, newer],
-      });
-      ending.unshift(() => machine.cutPower());
-      machines.push(machine);
-      // The authorities and the key of service accounts are the first one's, as `kubeadm join` copies them.
-      const [first] = machines;
-      if (first !== undefined && first !== machine) {
-        await mkdir(machine.at('/etc/kubernetes/pki'), { recursive: true });
-        for (const name of ['ca', 'front-proxy-ca', 'sa'].flatMap((each) => [`${each}.key`, `${each}.crt`])) {
-          const file = `/etc/kubernetes/pki/${name.replace('sa.crt', 'sa.pub')}`;
-          await cp(first.at(file), machine.at(file));
-        }
-      }
-      await phase(machine, older, 'certs', 'all');
-      await phase(machine, older, 'kubeconfig', 'all');
-    }
-    const [first] = machines;
+    await this.#writeReleases();
+    for (const host of hosts) await this.#startMachine(host);
+    const [first] = this.#machines;
     if (first === undefined) throw new TypeError('there are machines');
     const { credentials: admin } = kubeconfigFile(first.at('/etc/kubernetes/super-admin.conf'));
     const balancer = await startLoadBalancer(
-      { host: bridge.address, port: 6443, directory },
-      machines.map(({ address }) => address),
+      { host: bridge.address, port: 6443, directory: this.#directory },
+      this.#machines.map(({ address }) => address),
     );
-    ending.unshift(() => balancer.close());
+    this.#ending.unshift(() => balancer.close());
     const untilReady = (machine: Machine, port: number) =>
       waitUntil(`${machine.name} is ready on ${port}`, async () => {
         const { statusCode } = await tlsRequest(`https://${machine.address}:${port}/readyz`, admin, {
@@ -213,54 +195,110 @@ export async function startKubeadmCluster(assets: InstallAssets): Promise<Kubead
         });
         return statusCode === 200;
       });
-    for (const machine of machines) {
-      await phase(machine, older, 'control-plane', 'all');
+    for (const machine of this.#machines) {
+      await this.#phase(machine, older, 'control-plane', 'all');
       await untilReady(machine, 6443);
     }
     await waitUntil(
       'the load balancer has all nodes',
-      async () => (await balancer.healthy()).length === machines.length,
+      async () => (await balancer.healthy()).length === this.#machines.length,
     );
-    await phase(first, older, 'upload-config', 'all');
-    for (const machine of machines) {
+    await this.#markNodes(first, admin);
+    return { ...this.#commands(), machines: this.#machines, balancer, admin, untilReady };
+  }
+
+  /** Binaries and configuration of both releases, for each machine. */
+  async #writeReleases(): Promise<void> {
+    const { etcd: binary, older, newer } = this.#assets;
+    const etcd = await startEtcd(binary, this.#directory, bridge.address);
+    this.#ending.unshift(() => etcd.process.stop(etcdGrace));
+    for (const release of [older, newer]) {
+      await mkdir(this.#binaries(release));
+      await symlink(release.kubeadm, join(this.#binaries(release), 'kubeadm'));
+      for (const host of hosts) {
+        const configuration = configurationOf(host, release, this.#assets, etcd.url);
+        await writeFile(this.#configuration(host, release), configuration);
+      }
+    }
+  }
+
+  async #startMachine(host: (typeof hosts)[number]): Promise<void> {
+    const { older, newer } = this.#assets;
+    const machine = await startMachine({
+      ...host,
+      directory: join(this.#directory, host.name),
+      releases: [older, newer],
+    });
+    this.#ending.unshift(() => machine.cutPower());
+    this.#machines.push(machine);
+    // The authorities and the key of service accounts are the first one's, as `kubeadm join` copies them.
+    const [first] = this.#machines;
+    if (first !== undefined && first !== machine) {
+      await mkdir(machine.at('/etc/kubernetes/pki'), { recursive: true });
+      for (const name of ['ca', 'front-proxy-ca', 'sa'].flatMap((each) => [`${each}.key`, `${each}.crt`])) {
+        const file = `/etc/kubernetes/pki/${name.replace('sa.crt', 'sa.pub')}`;
+        await cp(first.at(file), machine.at(file));
+      }
+    }
+    await this.#phase(machine, older, 'certs', 'all');
+    await this.#phase(machine, older, 'kubeconfig', 'all');
+  }
+
+  async #markNodes(first: Machine, admin: TlsCredentials): Promise<void> {
+    const { older } = this.#assets;
+    await this.#phase(first, older, 'upload-config', 'all');
+    for (const machine of this.#machines) {
       await waitUntil(`${machine.name} is a node`, async () => {
         const path = `/api/v1/nodes/${machine.name}`;
         return (await tlsRequest(`https://${first.address}:6443${path}`, admin)).statusCode === 200;
       });
-      await phase(machine, older, 'mark-control-plane');
+      await this.#phase(machine, older, 'mark-control-plane');
     }
+  }
+
+  #binaries({ version }: KubernetesRelease): string {
+    return join(this.#directory, `bin-${version}`);
+  }
+
+  #configuration({ name }: { readonly name: string }, { version }: KubernetesRelease): string {
+    return join(this.#directory, `${name}-${version}.yaml`);
+  }
+
+  async #kubeadm(machine: Machine, release: KubernetesRelease, ...args: readonly string[]): Promise<string> {
+    const { code, output } = await machine.run(this.#binaries(release), 'kubeadm', ...args);
+    if (code !== 0) throw new Error(`kubeadm ${args.join(' ')} on ${machine.name}: ${output}`);
+    return output;
+  }
+
+  #phase(machine: Machine, release: KubernetesRelease, ...args: readonly string[]): Promise<string> {
+    const configuration = `--config=${this.#configuration(machine, release)}`;
+    return this.#kubeadm(machine, release, 'init', 'phase', ...args, configuration);
+  }
+
+  /** What can be done with the cluster. */
+  #commands(): Omit<KubeadmCluster, 'machines' | 'balancer' | 'admin' | 'untilReady'> {
+    const install = [process.execPath, commandModule, 'install', 'kubeadm'] as const;
     return {
-      machines,
-      balancer,
       origin: `https://${bridge.address}:6443`,
-      admin,
-      directory,
-      kubeadm,
-      phase,
-      async plainManifest(machine, release) {
+      directory: this.#directory,
+      kubeadm: (...given) => this.#kubeadm(...given),
+      phase: (...given) => this.#phase(...given),
+      plainManifest: async (machine, release) => {
         const written = [
           'mount -t tmpfs tmpfs /etc/kubernetes/manifests',
-          `kubeadm init phase control-plane apiserver --config=${configuration(machine, release)} >/dev/null`,
+          `kubeadm init phase control-plane apiserver --config=${this.#configuration(machine, release)} >/dev/null`,
           'cat /etc/kubernetes/manifests/kube-apiserver.yaml',
         ].join(' && ');
-        const made = await machine.run(binaries(release), 'unshare', '--mount', '/bin/sh', '-c', written);
+        const shell = ['unshare', '--mount', '/bin/sh', '-c', written] as const;
+        const made = await machine.run(this.#binaries(release), ...shell);
         if (made.code !== 0) throw new Error(made.output);
         return made.output;
       },
-      install: (machine, release, ...args) =>
-        machine.run(binaries(release), process.execPath, commandModule, 'install', 'kubeadm', ...args),
+      install: (machine, release, ...args) => machine.run(this.#binaries(release), ...install, ...args),
       installUntil: (machine, release, line, ...args) =>
-        machine.runUntil(
-          line,
-          binaries(release),
-          ...[process.execPath, commandModule, 'install', 'kubeadm', ...args],
-        ),
-      untilReady,
-      close,
+        machine.runUntil(line, this.#binaries(release), ...install, ...args),
+      close: () => this.close(),
     };
-  } catch (cause) {
-    await close();
-    throw cause;
   }
 }
 

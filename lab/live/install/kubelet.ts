@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { commandModule } from '../../../test/support/commands/command.ts';
-import { nodeInApi } from './node-in-api.ts';
+import { NodeInApi } from './node-in-api.ts';
 import { parseStaticPod, type StaticPod } from './static-pod.ts';
 import { type RunningPod, runStaticPod } from './static-pod-runner.ts';
 
@@ -80,7 +80,7 @@ function parsed(name: string, text: string): StaticPod | undefined {
   }
 }
 
-const api = nodeInApi(values.name, values.address);
+const api = new NodeInApi(values.name, values.address);
 void (async () => {
   for (;;) {
     // As a kubelet does it: what cannot be told now is told later.

@@ -6,25 +6,29 @@ const nodes = '/api/v1/nodes';
 const pods = '/api/v1/namespaces/kube-system/pods';
 const hashOf = 'kubernetes.io/config.hash';
 
-/** The part of a kubelet that writes to the API: its node, and the mirrors of its static pods. */
-export interface NodeInApi {
-  /** Brings the API up to date. @throws when it cannot be asked */
-  report(running: readonly StaticPod[]): Promise<void>;
+async function ask(path: string, method = 'GET', object?: object): Promise<TlsAnswer> {
+  // Read each time: kubeadm writes it after the kubelet has started.
+  const { server, credentials } = kubeconfigFile('/etc/kubernetes/kubelet.conf');
+  const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
+  return tlsRequest(`${server}${path}`, credentials, {
+    method,
+    timeout: 5000,
+    ...(object === undefined ? {} : { headers: { 'content-type': type }, body: JSON.stringify(object) }),
+  });
 }
 
-export function nodeInApi(name: string, address: string): NodeInApi {
-  async function ask(path: string, method = 'GET', object?: object): Promise<TlsAnswer> {
-    // Read each time: kubeadm writes it after the kubelet has started.
-    const { server, credentials } = kubeconfigFile('/etc/kubernetes/kubelet.conf');
-    const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
-    return tlsRequest(`${server}${path}`, credentials, {
-      method,
-      timeout: 5000,
-      ...(object === undefined ? {} : { headers: { 'content-type': type }, body: JSON.stringify(object) }),
-    });
+/** The part of a kubelet that writes to the API: its node, and the mirrors of its static pods. */
+export class NodeInApi {
+  readonly #name: string;
+  readonly #address: string;
+
+  constructor(name: string, address: string) {
+    this.#name = name;
+    this.#address = address;
   }
 
-  async function uidOfNode(): Promise<string> {
+  async #uid(): Promise<string> {
+    const name = this.#name;
     const found = await ask(`${nodes}/${name}`);
     const answer =
       found.statusCode === 404
@@ -38,7 +42,8 @@ export function nodeInApi(name: string, address: string): NodeInApi {
     return JSON.parse(answer.text).metadata.uid;
   }
 
-  async function mirror(pod: StaticPod, uid: string): Promise<void> {
+  async #mirror(pod: StaticPod, uid: string): Promise<void> {
+    const name = this.#name;
     const mirrorName = `${pod.name}-${name}`;
     const found = await ask(`${pods}/${mirrorName}`);
     if (found.statusCode === 200) {
@@ -65,35 +70,35 @@ export function nodeInApi(name: string, address: string): NodeInApi {
     await ask(`${pods}/${mirrorName}/status`, 'PATCH', { status });
   }
 
-  return {
-    async report(running) {
-      const uid = await uidOfNode();
-      const now = new Date().toISOString().replace(/\.\d+Z$/, 'Z');
-      await ask(`${nodes}/${name}/status`, 'PATCH', {
-        status: {
-          addresses: [
-            { type: 'InternalIP', address },
-            { type: 'Hostname', address: name },
-          ],
-          conditions: [
-            {
-              type: 'Ready',
-              status: 'True',
-              reason: 'KubeletReady',
-              lastHeartbeatTime: now,
-            },
-          ],
-        },
-      });
-      for (const pod of running) await mirror(pod, uid);
-      const selector = encodeURIComponent(`spec.nodeName=${name}`);
-      const { items = [] } = JSON.parse((await ask(`${pods}?fieldSelector=${selector}`)).text);
-      const names = new Set(running.map((pod) => `${pod.name}-${name}`));
-      for (const { metadata } of items) {
-        if (!names.has(metadata.name)) {
-          await ask(`${pods}/${metadata.name}?gracePeriodSeconds=0`, 'DELETE');
-        }
+  /** Brings the API up to date. @throws when it cannot be asked */
+  async report(running: readonly StaticPod[]): Promise<void> {
+    const name = this.#name;
+    const uid = await this.#uid();
+    const now = new Date().toISOString().replace(/\.\d+Z$/, 'Z');
+    await ask(`${nodes}/${name}/status`, 'PATCH', {
+      status: {
+        addresses: [
+          { type: 'InternalIP', address: this.#address },
+          { type: 'Hostname', address: name },
+        ],
+        conditions: [
+          {
+            type: 'Ready',
+            status: 'True',
+            reason: 'KubeletReady',
+            lastHeartbeatTime: now,
+          },
+        ],
+      },
+    });
+    for (const pod of running) await this.#mirror(pod, uid);
+    const selector = encodeURIComponent(`spec.nodeName=${name}`);
+    const { items = [] } = JSON.parse((await ask(`${pods}?fieldSelector=${selector}`)).text);
+    const names = new Set(running.map((pod) => `${pod.name}-${name}`));
+    for (const { metadata } of items) {
+      if (!names.has(metadata.name)) {
+        await ask(`${pods}/${metadata.name}?gracePeriodSeconds=0`, 'DELETE');
       }
-    },
-  };
+    }
+  }
 }

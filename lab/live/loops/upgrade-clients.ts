@@ -37,16 +37,47 @@ export interface UpgradeClients {
   describe(): readonly string[];
 }
 
-export async function startUpgradeClients(
-  { cluster, newer, older, run }: LiveSuite,
-  { scope, fixed, kubectl }: UpgradeClientsOptions,
-): Promise<UpgradeClients> {
-  const { admin, forwarders, gateway, operator } = cluster;
-  const origins: Readonly<Record<WayIn, string>> = {
+function originsOf({ forwarders, gateway }: LiveSuite['cluster']): Readonly<Record<WayIn, string>> {
+  return {
     routers: `https://127.0.0.1:${forwarders.routers.port}`,
     gateway: gateway.origin,
     bare: `https://127.0.0.1:${forwarders.apiServers.port}`,
   };
+}
+
+/** Runs commands through the routers, one after the other. */
+function startKubectl(
+  { run, newer }: Pick<LiveSuite, 'run' | 'newer'>,
+  { scope, fixed, kubectl }: UpgradeClientsOptions,
+) {
+  const commands = { ended: 0, failed: [] as string[] };
+  const runs = startLoop(0, async () => {
+    for (const args of [
+      ['get', kubectlName(newer), fixed, ...(newer.namespaced ? ['-n', scope] : [])],
+      ['get', 'configmap', fixed, '-n', scope],
+      ['api-resources'],
+    ]) {
+      const { code, stderr } = await run(kubectl, 'routers', args);
+      commands.ended++;
+      if (code !== 0 || stderr !== '') commands.failed.push(`${args.join(' ')}: ${stderr}`);
+    }
+  });
+  return { commands, runs };
+}
+
+function describeWriters(writers: ReadonlyMap<WatchedCollection, ObjectWriter>): string[] {
+  return [...writers].map(
+    ([{ object }, { written, retries }]) =>
+      `written, ${object.kind}: ${written.length} objects, ${retries()} attempts made again`,
+  );
+}
+
+export async function startUpgradeClients(
+  { cluster, newer, older, run }: LiveSuite,
+  { scope, fixed, kubectl }: UpgradeClientsOptions,
+): Promise<UpgradeClients> {
+  const { admin, operator } = cluster;
+  const origins = originsOf(cluster);
   let readOlder = true;
   const paths = () => [
     `/api/v1/namespaces/${scope}/configmaps/${fixed}`,
@@ -74,20 +105,7 @@ export async function startUpgradeClients(
   const writers = new Map<WatchedCollection, ObjectWriter>(
     collections.map((collection) => [collection, startObjectWriter(origins.routers, collection, admin)]),
   );
-
-  const commands = { ended: 0, failed: [] as string[] };
-  const kubectlRuns = startLoop(0, async () => {
-    for (const args of [
-      ['get', kubectlName(newer), fixed, ...(newer.namespaced ? ['-n', scope] : [])],
-      ['get', 'configmap', fixed, '-n', scope],
-      ['api-resources'],
-    ]) {
-      const { code, stderr } = await run(kubectl, 'routers', args);
-      commands.ended++;
-      if (code !== 0 || stderr !== '') commands.failed.push(`${args.join(' ')}: ${stderr}`);
-    }
-  });
-
+  const { commands, runs: kubectlRuns } = startKubectl({ run, newer }, { scope, fixed, kubectl });
   const watchesOf = (way: WayIn) => watches.filter((watch) => watch.way === way);
   const lost = (way: WayIn) =>
     watchesOf(way).flatMap(({ collection, follower }) =>
@@ -114,10 +132,7 @@ export async function startUpgradeClients(
       ]);
     },
     describe: () => [
-      ...[...writers].map(
-        ([{ object }, { written, retries }]) =>
-          `written, ${object.kind}: ${written.length} objects, ${retries()} attempts made again`,
-      ),
+      ...describeWriters(writers),
       `kubectl through the routers: ${commands.ended} commands, ${commands.failed.length} failed`,
       ...waysIn.flatMap((way) => [
         `reads, ${way}: ${describeReads(reads[way])}`,
