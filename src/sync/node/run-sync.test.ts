@@ -16,11 +16,9 @@ import { SnapshotPushes } from '../../snapshot/receiving/snapshot-pushes.ts';
 import { createMemorySnapshotStore } from '../../snapshot/receiving/snapshot-store.ts';
 import { parseSnapshotKeys } from '../../snapshot/signing/keys.ts';
 import { generateSigningKey, sealSnapshot, signingKeyOf } from '../../snapshot/signing/seal.ts';
-import { sealDelivery } from '../deliver.ts';
 import type { SyncLoop } from '../sync-loop.ts';
 import { runSync, syncOnce } from './run-sync.ts';
 import type { SyncOptions } from './sync-options.ts';
-import { HttpsTarget } from './targets.ts';
 
 const authority = await createAuthority('cluster');
 const names = ['kubernetes.default.svc', 'router.example.com'];
@@ -61,16 +59,6 @@ function routerHandler(receiver: SnapshotReceiver) {
 async function router(context: TestContext, handler: (request: Request) => Promise<Response>) {
   const { port } = await httpsServer(context, tls, getRequestListener(handler));
   return { url: `https://127.0.0.1:${port}`, serverName: 'router.example.com' };
-}
-
-function targetFor(context: TestContext, { url, serverName }: { url: string; serverName: string }) {
-  const target = new HttpsTarget({
-    url,
-    serverName,
-    credentials: async () => ({ certificateAuthorities: authority.certificate, clientCertificate }),
-  });
-  context.after(() => target.close());
-  return target;
 }
 
 async function apiServer(context: TestContext, documents: Record<string, object>) {
@@ -134,56 +122,6 @@ test('a restart with a signed file starts from it', async (context) => {
   const second = await syncOnce({ ...base, servers, files: [file, { file: plain, unsigned: true }] }, signal);
   assert.deepEqual(second.snapshot, first.snapshot);
   assert.deepEqual(JSON.parse(await readFile(plain, 'utf8')), first.snapshot);
-});
-
-test('the response of a router that holds a newer snapshot has its generation', async (context) => {
-  const receiver = await newReceiver();
-  await receiver.accept(await sealSnapshot(snapshotOf({ a: ['v1/pods'] }, { generation: 40 }), signingKey));
-  const target = targetFor(context, await router(context, routerHandler(receiver)));
-  const result = await target.put(await sealDelivery(snapshotOf({ b: ['v1/pods'] }), signingKey), signal);
-  assert.equal(result.kind, 'newer-held');
-  assert.equal(result.kind === 'newer-held' && result.generation, 40);
-});
-
-test('attack: a router that claims the highest generation of all names none, so nothing has to go above it', async (context) => {
-  const details = { causes: [{ reason: 'HeldGeneration', message: String(Number.MAX_SAFE_INTEGER) }] };
-  const claim = { message: 'is held', details };
-  const target = targetFor(context, await router(context, async () => Response.json(claim, { status: 409 })));
-  const result = await target.put(await sealDelivery(snapshotOf({ b: ['v1/pods'] }), signingKey), signal);
-  assert.equal(result.kind, 'newer-held');
-  assert.equal(result.kind === 'newer-held' && result.generation, undefined);
-});
-
-test('a refusal carries the router’s own message', async (context) => {
-  const strangerKey = signingKeyOf((await generateSigningKey('EdDSA')).privateJwk);
-  const target = targetFor(context, await router(context, routerHandler(await newReceiver())));
-  const stranger = await target.put(await sealDelivery(snapshotOf({ a: ['v1/pods'] }), strangerKey), signal);
-  assert.deepEqual(
-    [stranger.kind, stranger.kind === 'refused' && stranger.message.includes('not pinned')],
-    ['refused', true],
-  );
-  const early = snapshotOf({ a: ['v1/pods'] }, { createdAt: '2999-01-01T00:00:00Z' });
-  const future = await target.put(await sealDelivery(early, signingKey), signal);
-  assert.match(future.kind === 'refused' ? future.message : future.kind, /^422 .*in the future/);
-});
-
-test('requests have the name of the router, and redirects are not followed', async (context) => {
-  const receiver = await newReceiver();
-  const { url } = await router(context, routerHandler(receiver));
-  const delivery = await sealDelivery(snapshotOf({ a: ['v1/pods'] }), signingKey);
-  const wrongName = await targetFor(context, { url, serverName: 'other.example.com' }).put(delivery, signal);
-  assert.equal(wrongName.kind, 'unreachable');
-
-  const redirecting = await router(context, async () => Response.redirect(`${url}/elsewhere`, 307));
-  const redirected = await targetFor(context, redirecting).put(delivery, signal);
-  assert.equal(redirected.kind, 'refused');
-  assert.equal(receiver.current(), undefined);
-
-  const endless = await router(
-    context,
-    async () => new Response(new ReadableStream({ pull: (c) => c.enqueue(new Uint8Array(65_536)) })),
-  );
-  assert.equal((await targetFor(context, endless).put(delivery, signal)).kind, 'unreachable');
 });
 
 test('options that cannot work are refused, every error at once', async () => {

@@ -94,13 +94,8 @@ function renewed(delivery: Delivery, now: number): Promise<Delivery> {
   return sealDelivery({ ...rest, metadata: { ...metadata, createdAt } }, key, delivery);
 }
 
-async function temporaryFolder(context: TestContext): Promise<string> {
-  const folder = await temporaryDirectory(context);
-  return folder;
-}
-
 test('writes the sealed snapshot, in the form that routers store', async (context) => {
-  const folder = await temporaryFolder(context);
+  const folder = await temporaryDirectory(context);
   const key = signingKeyOf((await generateSigningKey('ES256')).privateJwk);
   const file = join(folder, 'snapshot.jws');
   const target = fileTarget({ file });
@@ -110,7 +105,7 @@ test('writes the sealed snapshot, in the form that routers store', async (contex
 });
 
 test('writes plain JSON only on request, readable by its owner only, and leaves no other file', async (context) => {
-  const folder = await temporaryFolder(context);
+  const folder = await temporaryDirectory(context);
   const file = join(folder, 'snapshot.json');
   const unsigned = await sealDelivery(snapshot, undefined);
   const refused = await fileTarget({ file }).put(unsigned, signal);
@@ -125,7 +120,7 @@ test('writes plain JSON only on request, readable by its owner only, and leaves 
 });
 
 test('a file that cannot be written is a result, not an exception', async (context) => {
-  const file = join(await temporaryFolder(context), 'missing', 'snapshot.json');
+  const file = join(await temporaryDirectory(context), 'missing', 'snapshot.json');
   const result = await fileTarget({ file, unsigned: true }).put(
     await sealDelivery(snapshot, undefined),
     signal,
@@ -151,14 +146,19 @@ interface SetUp {
   receiver: SnapshotReceiver;
   /** The token it lets in. */
   token?: string;
+  /** Responds in the receiver's place. */
+  responds?: () => Response;
 }
 
+type TargetOptions = Omit<ConstructorParameters<typeof HttpsTarget>[0], 'url' | 'credentials'>;
+
 /** A router that lets in who brings the right token, if it asks for one; what it was asked is in `log`. */
-async function routerTarget(context: TestContext, router: SetUp, bearerToken?: () => string) {
+async function routerTarget(context: TestContext, router: SetUp, options: TargetOptions = {}) {
   const log: string[] = [];
   const handle = async (request: Request): Promise<Response> => {
     const name = new URL(request.url).pathname.replace('/.mixed-version-proxy/v1/', '');
     log.push(`${request.method} ${name}`);
+    if (router.responds !== undefined) return router.responds();
     if (router.token !== undefined && request.headers.get('authorization') !== `Bearer ${router.token}`) {
       return Response.json({ kind: 'Status', message: 'Unauthorized', code: 401 }, { status: 401 });
     }
@@ -181,7 +181,7 @@ async function routerTarget(context: TestContext, router: SetUp, bearerToken?: (
   const target = new HttpsTarget({
     url: `https://127.0.0.1:${port}`,
     credentials: async () => ({ certificateAuthorities: authority.certificate }),
-    bearerToken,
+    ...options,
   });
   context.after(() => target.close());
   return { log, target, connections };
@@ -260,7 +260,7 @@ test('a router of another cluster refuses, and is not overtaken', async (context
 test('a token instead of a certificate is read again for each request', async (context) => {
   const router: SetUp = { receiver: await newReceiver(), token: 'first' };
   let current = 'first';
-  const { target } = await routerTarget(context, router, () => current);
+  const { target } = await routerTarget(context, router, { bearerToken: () => current });
   const delivery = await sealDelivery(snapshotOf({ a: ['v1/pods'] }), key);
   assert.deepEqual(await target.put(delivery, signal), { kind: 'accepted' });
   router.token = 'second';
@@ -273,12 +273,62 @@ test('a token instead of a certificate is read again for each request', async (c
 });
 
 test('a missing token file makes the delivery fail, with the reason', async (context) => {
-  const { target } = await routerTarget(context, { receiver: await newReceiver() }, () => {
+  const bearerToken = () => {
     throw new Error('ENOENT: no such file or directory');
-  });
+  };
+  const { target } = await routerTarget(context, { receiver: await newReceiver() }, { bearerToken });
   const delivery = await sealDelivery(snapshotOf({ a: ['v1/pods'] }), key);
   assert.deepEqual(await target.put(delivery, signal), {
     kind: 'unreachable',
     message: 'ENOENT: no such file or directory',
   });
+});
+
+test('the response of a router that holds a newer snapshot has its generation', async (context) => {
+  const router: SetUp = { receiver: await newReceiver() };
+  await router.receiver.accept(await sealSnapshot(snapshotOf({ a: ['v1/pods'] }, { generation: 40 }), key));
+  const { target } = await routerTarget(context, router);
+  const result = await target.put(await sealDelivery(snapshotOf({ b: ['v1/pods'] }), key), signal);
+  assert.equal(result.kind, 'newer-held');
+  assert.equal(result.kind === 'newer-held' && result.generation, 40);
+});
+
+test('attack: a router that claims the highest generation of all names none, so nothing has to go above it', async (context) => {
+  const details = { causes: [{ reason: 'HeldGeneration', message: String(Number.MAX_SAFE_INTEGER) }] };
+  const responds = () => Response.json({ message: 'is held', details }, { status: 409 });
+  const { target } = await routerTarget(context, { receiver: await newReceiver(), responds });
+  const result = await target.put(await sealDelivery(snapshot, key), signal);
+  assert.equal(result.kind, 'newer-held');
+  assert.equal(result.kind === 'newer-held' && result.generation, undefined);
+});
+
+test('a refusal carries the router’s own message', async (context) => {
+  const { target } = await routerTarget(context, { receiver: await newReceiver() });
+  const early = snapshotOf({ a: ['v1/pods'] }, { createdAt: '2999-01-01T00:00:00Z' });
+  for (const [delivery, message] of [
+    [await sealDelivery(snapshot, signingKeyOf(next.privateJwk)), /not pinned/],
+    [await sealDelivery(early, key), /^422 .*in the future/],
+  ] as const) {
+    const result = await target.put(delivery, signal);
+    assert.match(result.kind === 'refused' ? result.message : result.kind, message);
+  }
+});
+
+test('requests have the name of the router, redirects are not followed, and no response is read for ever', async (context) => {
+  const delivery = await sealDelivery(snapshot, key);
+  const receiver = await newReceiver();
+  const { target: misnamed } = await routerTarget(context, { receiver }, { serverName: 'other.example.com' });
+  assert.equal((await misnamed.put(delivery, signal)).kind, 'unreachable');
+  assert.equal(receiver.current(), undefined);
+
+  const elsewhere = await routerTarget(context, { receiver });
+  const redirects = () => Response.redirect(`${elsewhere.target.name}/elsewhere`, 307);
+  const { target: redirected } = await routerTarget(context, { receiver, responds: redirects });
+  assert.equal((await redirected.put(delivery, signal)).kind, 'refused');
+  assert.deepEqual(elsewhere.log, []);
+
+  const goesOn = () =>
+    new Response(new ReadableStream({ pull: (controller) => controller.enqueue(new Uint8Array(65_536)) }));
+  const { target: endless } = await routerTarget(context, { receiver, responds: goesOn });
+  assert.equal((await endless.put(delivery, signal)).kind, 'unreachable');
 });
