@@ -5,7 +5,7 @@ import { allHeaders } from '../../src/apimachinery/raw-headers.ts';
 import { ask } from '../support/clients/ask.ts';
 import { eventually } from '../support/eventually.ts';
 import { jobs, pods, quick, readyz, startCluster, watch } from '../support/routers/health-cluster.ts';
-import { startOne } from '../support/routers/router-under-test.ts';
+import { startRunning } from '../support/routers/router-under-test.ts';
 
 describe('the health of real servers', () => {
   for (const protocol of ['h2', 'http/1.1'] as const) {
@@ -131,7 +131,7 @@ describe('a gateway', () => {
   }
 
   test('knows nobody before its first snapshot', async (context) => {
-    const port = await startOne(context, [], { gateway: ['true'], ...quick });
+    const { port } = await startRunning(context, [], { gateway: ['true'], ...quick });
     for (const path of [pods, '/version', '/apis']) {
       const { status, body } = await ask(port, { client: 'alice', path });
       assert.equal(status, 503);

@@ -8,13 +8,13 @@ import {
   type AddressPolicyOptions,
   createAddressPolicy,
 } from '../../src/snapshot/addresses/address-policy.ts';
+import { startApiServer } from '../support/api-servers/api-server-double.ts';
 import { sendAndReadToEnd } from '../support/clients/raw-http1.ts';
 import {
   clusterSnapshot,
   pushSnapshot,
-  startBackend,
-  startOne,
   startRouterUnderTest,
+  startRunning,
   targets,
 } from '../support/routers/router-under-test.ts';
 import { clusterAuthority } from '../support/security/certificates.ts';
@@ -55,7 +55,7 @@ function dial(dialer: TlsDialer, destination: Destination) {
 const loopback: LookupAddress = { address: '127.0.0.1', family: 4 };
 
 test('S5: the name of a peer that resolves to a refused address is not dialled (DNS rebinding)', async (context) => {
-  const backend = await startBackend(context, 'rebound');
+  const backend = await startApiServer(context, 'rebound');
   for (const answer of [
     [loopback],
     [{ address: '::ffff:127.0.0.1', family: 6 }],
@@ -76,7 +76,7 @@ test('S5: the name of a peer that resolves to a refused address is not dialled (
 });
 
 test('S5: a name that changes its mind between two connections is judged at each', async (context) => {
-  const backend = await startBackend(context, 'rebound');
+  const backend = await startApiServer(context, 'rebound');
   const metadata: LookupAddress = { address: '169.254.169.254', family: 4 };
   const dialer = dialerWith(resolverOf([loopback], [metadata]), { allowLoopback: true });
   const destination = destinationAt('peer.example', backend.port);
@@ -88,7 +88,7 @@ test('S5: a name that changes its mind between two connections is judged at each
 });
 
 test('S5: of several addresses only those that are allowed are dialled', async (context) => {
-  const backend = await startBackend(context, 'rebound');
+  const backend = await startApiServer(context, 'rebound');
   const answer: LookupAddress[] = [
     { address: '169.254.169.254', family: 4 },
     { address: '10.1.2.3', family: 4 },
@@ -101,7 +101,7 @@ test('S5: of several addresses only those that are allowed are dialled', async (
 });
 
 test('S5: an address in the origin itself is judged at the dial too, the local server’s own is not', async (context) => {
-  const backend = await startBackend(context, 'here');
+  const backend = await startApiServer(context, 'here');
   const dialer = dialerWith(resolverOf([loopback]), {});
   await assert.rejects(dial(dialer, destinationAt('127.0.0.1', backend.port)), TransportError);
   await assert.rejects(dial(dialer, destinationAt('[::1]', backend.port)), TransportError);
@@ -113,17 +113,17 @@ test('S5: an address in the origin itself is judged at the dial too, the local s
 
 test('S5: a router judges by the policy it was started with', async (context) => {
   const router = await startRouterUnderTest(context);
-  const strict = await startOne(context, [], {
+  const strict = await startRunning(context, [], {
     'server-id': ['local'],
     'local-server': [router.local.origin],
     'allowed-peer-cidrs': ['10.0.0.0/8'],
     'allow-loopback-peers': ['false'],
   });
-  const response = await pushSnapshot(strict, clusterSnapshot(router));
+  const response = await pushSnapshot(strict.port, clusterSnapshot(router));
   assert.equal(response.status, 200);
   const refused = await sendAndReadToEnd(
     context,
-    strict,
+    strict.port,
     `GET ${targets.peer} HTTP/1.1\r\nHost: router\r\nConnection: close\r\n\r\n`,
     'alice',
   );

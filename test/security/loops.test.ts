@@ -2,14 +2,13 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { allHeaders } from '../../src/apimachinery/raw-headers.ts';
 import type { Snapshot } from '../../src/snapshot/format/schema.ts';
-import { protocols } from '../support/api-servers/api-server-double.ts';
+import { protocols, startApiServer } from '../support/api-servers/api-server-double.ts';
 import { ask } from '../support/clients/ask.ts';
 import { rawHttp1, sendAndReadToEnd } from '../support/clients/raw-http1.ts';
 import {
   pushSnapshot,
-  startBackend,
-  startOne,
   startRouterUnderTest,
+  startRunning,
   targets,
 } from '../support/routers/router-under-test.ts';
 import { bearerToken } from '../support/security/secrets.ts';
@@ -28,10 +27,11 @@ function pointingAt(self: string, to: string, port: number): Snapshot {
 /** Routers `a`, `b`, … each of which takes the next for the server of jobs, and the last the first. */
 async function startRing(context: TestContext, names: readonly string[]) {
   const logLines: string[] = [];
-  const local = await startBackend(context, 'local');
+  const local = await startApiServer(context, 'local');
   const ports: number[] = [];
   for (const name of names) {
-    ports.push(await startOne(context, logLines, { 'server-id': [name], 'local-server': [local.origin] }));
+    const flags = { 'server-id': [name], 'local-server': [local.origin] };
+    ports.push((await startRunning(context, logLines, flags)).port);
   }
   for (const [index, name] of names.entries()) {
     const next = (index + 1) % names.length;
@@ -87,7 +87,7 @@ test('S16: routers that know each other end the loop after one hop, at the local
 test('S16: a router that has itself for its local server says so', async (context) => {
   const router = await startRouterUnderTest(context, { snapshot: () => undefined });
   const logLines: string[] = [];
-  const inner = await startOne(context, logLines, {
+  const { port: inner } = await startRunning(context, logLines, {
     'server-id': ['inner'],
     'local-server': [`https://127.0.0.1:${router.port}`],
     'local-server-name': ['localhost'],

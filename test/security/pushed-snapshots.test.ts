@@ -21,7 +21,7 @@ const beginning = `PUT ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${
 /** No server says who may push: the signature alone decides. */
 async function startInOutage(context: TestContext): Promise<RouterUnderTest> {
   const router = await startRouterUnderTest(context, { snapshot: () => undefined });
-  await router.local.close();
+  await router.local.stop();
   return router;
 }
 

@@ -1,1 +1,5 @@
-export { type Listening, listenOnLoopback } from '../../packages/http2/test/listen-on-loopback.ts';
+export {
+  type Listening,
+  type LoopbackServer,
+  listenOnLoopback,
+} from '../../packages/http2/test/listen-on-loopback.ts';

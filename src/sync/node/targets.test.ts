@@ -330,5 +330,6 @@ test('requests have the name of the router, redirects are not followed, and no r
   const goesOn = () =>
     new Response(new ReadableStream({ pull: (controller) => controller.enqueue(new Uint8Array(65_536)) }));
   const { target: endless } = await routerTarget(context, { receiver, responds: goesOn });
-  assert.equal((await endless.put(delivery, signal)).kind, 'unreachable');
+  const message = 'the response is longer than 262144 bytes';
+  assert.deepEqual(await endless.put(delivery, signal), { kind: 'unreachable', message });
 });

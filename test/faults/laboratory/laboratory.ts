@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import type { RunningRouter } from '../../../src/node/configuration/serve-config.ts';
 import type { Snapshot } from '../../../src/snapshot/format/schema.ts';
 import { eventually } from '../../support/eventually.ts';
-import { portOf, type RouterByFlags } from '../../support/routers/router-by-flags.ts';
-import { pushSnapshot, startRunning } from '../../support/routers/router-under-test.ts';
+import type { RouterByFlags } from '../../support/routers/router-by-flags.ts';
+import { pushSnapshot, type RouterOnPort, startRunning } from '../../support/routers/router-under-test.ts';
 import type { FlagChanges } from '../../support/routers/serve-options.ts';
 import { snapshotOf } from '../../support/snapshots/snapshot-builder.ts';
 import { type ClientRequest, type PendingRequest, send } from './clients.ts';
@@ -40,8 +39,7 @@ export class Laboratory {
   readonly answers: ClientAnswer[] = [];
   readonly logLines: string[] = [];
   readonly #known = new Map<string, KnownServer>();
-  #running: RunningRouter | undefined;
-  #port = 0;
+  #running: RouterOnPort | undefined;
   #generation = 0;
   #requests = 0;
   #endsWatches = false;
@@ -50,13 +48,13 @@ export class Laboratory {
     this.context = context;
   }
 
-  get router(): RunningRouter {
+  get router(): RouterOnPort {
     return this.#running ?? assert.fail('no router has been started');
   }
 
   /** Where the router listens. */
   get port(): number {
-    return this.#port;
+    return this.router.port;
   }
 
   get record(): LaboratoryRecord {
@@ -82,7 +80,6 @@ export class Laboratory {
         : { 'server-id': ['local'], 'local-server': [`https://127.0.0.1:${local?.port ?? 0}`] };
     const all: FlagChanges = { ...ofForm, ...flags };
     this.#running = await startRunning(this.context, this.logLines, all, { ...more, closes: 0 });
-    this.#port = portOf(this.#running);
     await this.push(members);
   }
 
@@ -91,7 +88,7 @@ export class Laboratory {
     this.#generation++;
     // The preferred version may change with it.
     this.#endsWatches ||= members.some(({ version }) => version !== undefined);
-    const answer = await pushSnapshot(this.#port, snapshotFor(members, this.#generation));
+    const answer = await pushSnapshot(this.port, snapshotFor(members, this.#generation));
     assert.equal(answer.status, 200, answer.body);
     for (const { name, serves, isHealthy = false } of members)
       this.#known.set(name, { name, serves, isHealthy });
@@ -100,7 +97,7 @@ export class Laboratory {
   /** Sends a request whose answer may take as long as it likes. */
   async open(request: Omit<ClientRequest, 'requestId'>): Promise<PendingRequest> {
     this.#requests++;
-    const pending = await send(this.context, this.#port, {
+    const pending = await send(this.context, this.port, {
       ...request,
       requestId: `request-${this.#requests}`,
     });

@@ -1,13 +1,19 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { createSecureServer, Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
-import { createServer } from 'node:https';
+import {
+  createSecureServer,
+  type Http2SecureServer,
+  Http2ServerRequest,
+  type Http2ServerResponse,
+} from 'node:http2';
+import { createServer, type Server as Http1SecureServer } from 'node:https';
 import type { Duplex } from 'node:stream';
 import type { TestContext } from 'node:test';
 import { TLSSocket } from 'node:tls';
 import { allHeaders, firstHeader, type RawHeaders } from '../../../src/apimachinery/raw-headers.ts';
 import type { CertificatePair } from '../certificates.ts';
 import { eventually } from '../eventually.ts';
-import { listenOnLoopback } from '../listen-on-loopback.ts';
+import { type LoopbackServer, listenOnLoopback } from '../listen-on-loopback.ts';
+import { apiServerPair, frontProxyAuthority } from '../security/certificates.ts';
 
 export type Protocol = 'h2' | 'http/1.1';
 export const protocols: readonly Protocol[] = ['http/1.1', 'h2'];
@@ -54,12 +60,17 @@ const ownRequest = new RegExp(
 );
 export const reviewsPath = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
 
+interface ApiServerOptions extends Partial<ApiServerTls> {
+  /** Default: HTTP/1.1, where smuggling is possible. */
+  readonly protocol?: Protocol;
+}
+
 /** A TLS server on loopback that stands in for a kube-apiserver: it writes down all it gets, and answers as it is told. */
 export class ApiServerDouble {
   readonly id: string;
   /** Requests that clients sent. */
   readonly requests: ReceivedRequest[] = [];
-  /** Requests on the router's own account, for health and documents; answered with 404. */
+  /** Requests on the router's own account, for health and documents. */
   readonly ownRequests: ReceivedRequest[] = [];
   /** Reviews that the router asks for: whether callers may use its own paths. */
   readonly reviews: ReceivedRequest[] = [];
@@ -70,6 +81,7 @@ export class ApiServerDouble {
    * even ask.
    */
   lets: readonly string[] = [];
+  /** 0 before the first start; the same ever after. */
   port = 0;
   /** Accepted so far. */
   connections = 0;
@@ -83,16 +95,24 @@ export class ApiServerDouble {
     this.watches.push(outgoing);
     outgoing.write('ADDED\n');
   };
+  /** The same for the router's own requests. Default: 404. */
+  answerOwn: Answer = (outgoing) => {
+    outgoing.writeHead(404);
+    outgoing.end();
+  };
   /** Default: 101, and then every byte back in upper case. */
   answerUpgrade: AnswerUpgrade = answerWithEcho;
-  /** Takes another serving pair or other client authorities for connections from now on. */
-  use: (tls: ApiServerTls) => void = () => {};
-  /** Breaks every connection. */
-  close: () => Promise<void> = async () => {};
+  readonly #protocol: Protocol;
+  #tls: ApiServerTls;
+  #server: Http2SecureServer | Http1SecureServer | undefined;
+  #listening: LoopbackServer | undefined;
   #bytes = '';
 
-  constructor(id: string) {
+  constructor(id: string, options: ApiServerOptions = {}) {
+    const { protocol = 'http/1.1', pair = apiServerPair } = options;
     this.id = id;
+    this.#protocol = protocol;
+    this.#tls = { pair, clientAuthorities: options.clientAuthorities ?? frontProxyAuthority.certificate };
   }
 
   /** All that clients sent over HTTP/1.1, every connection in order of arrival, as a byte string. */
@@ -100,12 +120,48 @@ export class ApiServerDouble {
     return this.#bytes.replace(ownRequest, '');
   }
 
-  keep(chunk: Buffer): void {
-    this.#bytes += chunk.toString('latin1');
-  }
-
   get origin(): string {
     return `https://127.0.0.1:${this.port}`;
+  }
+
+  /** Listens, at the port that it had before if there was one. */
+  async start(): Promise<void> {
+    const server = this.#protocol === 'h2' ? this.#http2Server() : this.#http1Server();
+    if ('maxHeadersCount' in server) server.maxHeadersCount = 5_000;
+    server.on('secureConnection', (socket: TLSSocket) => {
+      if (socket.alpnProtocol === 'h2') return;
+      socket.on('data', (chunk: Buffer) => {
+        this.#bytes += chunk.toString('latin1');
+      });
+    });
+    server.on('upgrade', (incoming: IncomingMessage, socket: Duplex) => {
+      socket.on('error', () => {});
+      this.answerUpgrade(socket, this.#take(incoming));
+    });
+    server.on('connection', () => this.connections++);
+    this.#server = server;
+    this.#listening = await listenOnLoopback(server, this.port);
+    this.port = this.#listening.port;
+  }
+
+  /** Breaks every connection. */
+  async stop(): Promise<void> {
+    await this.#listening?.stop();
+  }
+
+  /**
+   * Another process takes the connections that are opened from now on, and the one of before keeps those that are open: what
+   * `--permit-port-sharing` does, and a load balancer that drains.
+   */
+  async handOver(): Promise<void> {
+    await this.#listening?.leave();
+    await this.start();
+  }
+
+  /** Takes another serving pair or other client authorities for connections from now on. */
+  use(tls: ApiServerTls): void {
+    this.#tls = tls;
+    this.#server?.setSecureContext(tlsOptions(tls));
   }
 
   /** The one request it got. @throws unless there is exactly one. */
@@ -129,29 +185,30 @@ export class ApiServerDouble {
     await eventually(() => this.requests.length > 0);
     return this.only();
   }
-}
 
-/** Stopped at the end of the test. */
-export async function startApiServer(
-  context: TestContext,
-  id: string,
-  protocol: Protocol,
-  tls: ApiServerTls,
-): Promise<ApiServerDouble> {
-  const double = await openApiServer(id, protocol, tls);
-  context.after(double.close);
-  return double;
-}
+  #http2Server(): Http2SecureServer {
+    const limits = { maxHeaderListPairs: 5_000, settings: { maxHeaderListSize: 1024 * 1024 } };
+    return createSecureServer(
+      { ...tlsOptions(this.#tls), ...limits, allowHTTP1: true },
+      (incoming: Http2ServerRequest, outgoing: Http2ServerResponse) => {
+        outgoing.on('error', () => {});
+        const request = this.#receive(incoming, outgoing as Outgoing);
+        watchForAbort(request, outgoing.stream ?? outgoing, outgoing);
+      },
+    );
+  }
 
-/** The same for whoever closes it. */
-export async function openApiServer(
-  id: string,
-  protocol: Protocol,
-  tls: ApiServerTls,
-): Promise<ApiServerDouble> {
-  const double = new ApiServerDouble(id);
-  const receive = (incoming: IncomingMessage | Http2ServerRequest, outgoing: Outgoing): ReceivedRequest => {
-    const request = take(double, incoming);
+  #http1Server(): Http1SecureServer {
+    return createServer(
+      { ...tlsOptions(this.#tls), ALPNProtocols: ['http/1.1'], maxHeaderSize: 1024 * 1024 },
+      (incoming: IncomingMessage, outgoing: ServerResponse) => {
+        watchForAbort(this.#receive(incoming, outgoing), outgoing, outgoing);
+      },
+    );
+  }
+
+  #receive(incoming: IncomingMessage | Http2ServerRequest, outgoing: Outgoing): ReceivedRequest {
+    const request = this.#take(incoming);
     incoming.on('data', (chunk: Buffer) => {
       request.body += chunk.toString('latin1');
     });
@@ -159,58 +216,39 @@ export async function openApiServer(
       // A reset ends an HTTP/2 stream for Node, too, and `complete` says nothing about it.
       request.complete =
         incoming instanceof Http2ServerRequest ? incoming.stream.rstCode === 0 : incoming.complete;
-      if (isOwn(request)) {
-        outgoing.writeHead(404);
-        outgoing.end();
-      } else if (request.target === reviewsPath) {
-        answerReview(double, outgoing, request);
-      } else if (request.complete) {
-        double.answer(outgoing, request);
-      }
+      if (isOwn(request)) this.answerOwn(outgoing, request);
+      else if (request.target === reviewsPath) answerReview(this, outgoing, request);
+      else if (request.complete) this.answer(outgoing, request);
     });
     // A client that resets or vanishes is what many tests are about.
     incoming.on('error', () => {});
     return request;
-  };
-  const options = { ...tlsOptions(tls), requestCert: true, rejectUnauthorized: false };
-  const server =
-    protocol === 'h2'
-      ? createSecureServer(
-          {
-            ...options,
-            allowHTTP1: true,
-            maxHeaderListPairs: 5_000,
-            settings: { maxHeaderListSize: 1024 * 1024 },
-          },
-          (incoming: Http2ServerRequest, outgoing: Http2ServerResponse) => {
-            outgoing.on('error', () => {});
-            watchForAbort(receive(incoming, outgoing as Outgoing), outgoing.stream ?? outgoing, outgoing);
-          },
-        )
-      : createServer(
-          { ...options, ALPNProtocols: ['http/1.1'], maxHeaderSize: 1024 * 1024 },
-          (incoming: IncomingMessage, outgoing: ServerResponse) => {
-            watchForAbort(receive(incoming, outgoing), outgoing, outgoing);
-          },
-        );
-  if ('maxHeadersCount' in server) server.maxHeadersCount = 5_000;
-  server.on('secureConnection', (socket: TLSSocket) => {
-    if (socket.alpnProtocol !== 'h2') socket.on('data', (chunk: Buffer) => double.keep(chunk));
-  });
-  server.on('upgrade', (incoming: IncomingMessage, socket: Duplex) => {
-    socket.on('error', () => {});
-    double.answerUpgrade(socket, take(double, incoming));
-  });
-  server.on('connection', () => double.connections++);
-  const { port, stop } = await listenOnLoopback(server);
-  double.port = port;
-  double.close = stop;
-  double.use = (next) => server.setSecureContext(tlsOptions(next));
-  return double;
+  }
+
+  #take(incoming: IncomingMessage | Http2ServerRequest): ReceivedRequest {
+    const request = { ...headOf(incoming), body: '', complete: false, aborted: false };
+    if (isOwn(request)) this.ownRequests.push(request);
+    else if (request.target === reviewsPath) this.reviews.push(request);
+    else this.requests.push(request);
+    return request;
+  }
+}
+
+/** Stopped at the end of the test. */
+export async function startApiServer(
+  context: TestContext,
+  id: string,
+  options: ApiServerOptions = {},
+): Promise<ApiServerDouble> {
+  const server = new ApiServerDouble(id, options);
+  await server.start();
+  context.after(() => server.stop());
+  return server;
 }
 
 function tlsOptions({ pair, clientAuthorities }: ApiServerTls) {
-  return { cert: pair.chain, key: pair.privateKey, ca: clientAuthorities };
+  const { chain: cert, privateKey: key } = pair;
+  return { cert, key, ca: clientAuthorities, requestCert: true, rejectUnauthorized: false };
 }
 
 function answerReview({ lets }: ApiServerDouble, outgoing: Outgoing, request: ReceivedRequest): void {
@@ -239,14 +277,6 @@ export function headOf(
         ? commonNameOf(socket.getPeerCertificate().subject?.CN)
         : undefined,
   };
-}
-
-function take(double: ApiServerDouble, incoming: IncomingMessage | Http2ServerRequest): ReceivedRequest {
-  const request = { ...headOf(incoming), body: '', complete: false, aborted: false };
-  if (isOwn(request)) double.ownRequests.push(request);
-  else if (request.target === reviewsPath) double.reviews.push(request);
-  else double.requests.push(request);
-  return request;
 }
 
 /** No client can pass for it: what one sends under this name never arrives. */

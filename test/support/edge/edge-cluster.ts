@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { firstHeader } from '../../../src/apimachinery/raw-headers.ts';
 import type { Snapshot } from '../../../src/snapshot/format/schema.ts';
-import { type AnswerUpgrade, type ApiServerDouble, openApiServer } from '../api-servers/api-server-double.ts';
+import { type AnswerUpgrade, ApiServerDouble } from '../api-servers/api-server-double.ts';
 import { type Speaker, speaker } from '../assertions.ts';
 import { type Authority, type CertificatePair, createAuthority } from '../certificates.ts';
 import { jobsDiscovery } from '../clusters/decision-rows.ts';
@@ -57,9 +57,10 @@ export async function createEdgeCluster(): Promise<EdgeCluster> {
     usage: 'server',
   });
   const tls = { pair: serving, clientAuthorities: frontProxyAuthority.certificate };
-  const local = await openApiServer('local', 'http/1.1', tls);
-  const peer = await openApiServer('peer', 'http/1.1', tls);
+  const local = new ApiServerDouble('local', tls);
+  const peer = new ApiServerDouble('peer', tls);
   for (const server of [local, peer]) {
+    await server.start();
     server.answerUpgrade = echoWebSocket;
     server.lets = ['sync', 'system:monitoring'];
   }
@@ -86,8 +87,8 @@ export async function createEdgeCluster(): Promise<EdgeCluster> {
         { generation, ...changes },
       ),
     async close() {
-      await local.close();
-      await peer.close();
+      await local.stop();
+      await peer.stop();
     },
   };
 }

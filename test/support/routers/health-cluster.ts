@@ -5,94 +5,50 @@ import { request as httpsRequest } from 'node:https';
 import type { TestContext } from 'node:test';
 import type { HealthConfig } from '../../../src/node/configuration/serve-config.ts';
 import type { RouterStatus } from '../../../src/own-paths/status/status-schema.ts';
-import { type Peer, type PeerOutgoing, type Protocol, startPeer } from '../api-servers/node-exchange.ts';
+import { type Answer, ApiServerDouble, type Protocol } from '../api-servers/api-server-double.ts';
 import { ask } from '../clients/ask.ts';
 import { eventually } from '../eventually.ts';
-import { apiServerPair, clientTls } from '../security/certificates.ts';
+import { clientTls } from '../security/certificates.ts';
 import { type ServerOptions, snapshotOf } from '../snapshots/snapshot-builder.ts';
-import { pushSnapshot, startOne, withHealth } from './router-under-test.ts';
+import { pushSnapshot, startRunning, withHealth } from './router-under-test.ts';
 import type { FlagChanges } from './serve-options.ts';
 
 export const jobs = '/apis/batch/v1/namespaces/default/jobs';
 export const pods = '/api/v1/namespaces/default/pods';
 
-/** An API server that can be stopped and started again at its port. */
-export interface Server {
-  readonly id: string;
-  readonly port: number;
-  readonly asked: string[];
-  readonly watches: PeerOutgoing[];
+/** An API server that says how it is, and which version. */
+export class Server extends ApiServerDouble {
   /** State that the server tells at `/readyz`; `hangs`: nothing, ever. */
-  health: 'ready' | 'not-ready' | 'hangs';
+  health: 'ready' | 'not-ready' | 'hangs' = 'ready';
   /** Connections stay open, and nothing comes on them: a process that was stopped. */
-  isStopped: boolean;
+  isStopped = false;
   /** Answers 403 to everybody, as kube-apiserver does before it knows who may do what. */
-  forbids: boolean;
+  forbids = false;
   /** Version that the server tells at `/version`; a snapshot that is pushed has it. */
-  version: string;
-  stop(): Promise<void>;
-  start(): Promise<void>;
-  /**
-   * Another process takes the connections that are opened from now on, and the one of before keeps those that are open: what
-   * `--permit-port-sharing` does, and a load balancer that drains.
-   */
-  handOver(version: string): Promise<void>;
+  version = 'v1.30.0';
+  override answer: Answer = (outgoing, request) => {
+    if (this.isStopped) return;
+    outgoing.writeHead(this.forbids ? 403 : 200, { 'content-type': 'application/json' });
+    if (this.forbids || !request.target.includes('watch=true')) {
+      outgoing.end(JSON.stringify({ answeredBy: this.id, gitVersion: this.version }));
+      return;
+    }
+    this.watches.push(outgoing);
+    outgoing.write('{"type":"ADDED"}\n');
+  };
+  override answerOwn: Answer = (outgoing, request) => {
+    if (request.target !== '/readyz') this.answer(outgoing, request);
+    else if (!this.isStopped && this.health !== 'hangs') {
+      outgoing.writeHead(this.health === 'ready' ? 200 : 500);
+      outgoing.end();
+    }
+  };
 }
 
 async function startServer(context: TestContext, id: string, protocol: Protocol): Promise<Server> {
-  const asked: string[] = [];
-  const watches: PeerOutgoing[] = [];
-  let peer: Peer;
-  const start = async (port = 0): Promise<void> => {
-    const { version } = server;
-    peer = await startPeer(
-      context,
-      protocol,
-      (incoming, outgoing) => {
-        if (server.isStopped) return;
-        if (incoming.url === '/readyz') {
-          if (server.health === 'hangs') return;
-          outgoing.writeHead(server.health === 'ready' ? 200 : 500);
-          outgoing.end();
-          return;
-        }
-        asked.push(`${incoming.method} ${incoming.url}`);
-        if (server.forbids) {
-          outgoing.writeHead(403);
-          outgoing.end();
-          return;
-        }
-        outgoing.writeHead(200, { 'content-type': 'application/json' });
-        if (incoming.url?.includes('watch=true') !== true) {
-          outgoing.end(JSON.stringify({ answeredBy: id, gitVersion: version }));
-          return;
-        }
-        watches.push(outgoing);
-        outgoing.write('{"type":"ADDED"}\n');
-      },
-      { pair: apiServerPair, port },
-    );
-  };
-  const server: Server = {
-    id,
-    asked,
-    watches,
-    health: 'ready',
-    isStopped: false,
-    forbids: false,
-    version: 'v1.30.0',
-    get port() {
-      return peer.port;
-    },
-    stop: () => peer.stop(),
-    start: () => start(peer.port),
-    async handOver(next) {
-      server.version = next;
-      await peer.leave();
-      await start(peer.port);
-    },
-  };
-  await start();
+  const server = new Server(id, { protocol });
+  await server.start();
+  context.after(() => server.stop());
   return server;
 }
 
@@ -139,16 +95,15 @@ export async function startCluster(
   ] as const;
   const isGateway = flags.gateway !== undefined;
   const logLines: string[] = [];
-  const port = await startOne(
+  const { port } = await startRunning(
     context,
     logLines,
     {
-      ...(isGateway ? {} : { 'server-id': ['local'], 'local-server': [`https://127.0.0.1:${local.port}`] }),
+      ...(isGateway ? {} : { 'server-id': ['local'], 'local-server': [local.origin] }),
       ...quick,
       ...flags,
     },
-    {},
-    withHealth({ ...quickHealth, ...health }),
+    { configure: withHealth({ ...quickHealth, ...health }) },
   );
   const known = ({ port: listening, version }: Server) => ({ address: `127.0.0.1:${listening}`, version });
   const [first, second] = peers;
@@ -170,7 +125,7 @@ export async function startCluster(
   const cluster: Cluster = {
     port,
     local,
-    peers: [first, second],
+    peers,
     logLines,
     async becomes({ id }, status) {
       const states: readonly string[] = statesOf[status];

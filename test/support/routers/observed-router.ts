@@ -25,7 +25,8 @@ export async function startObservedRouter(
     },
   });
   const { cluster, frontProxies } = started.authorities;
-  const peer = await startApiServer(context, 'cp-b', 'h2', {
+  const peer = await startApiServer(context, 'cp-b', {
+    protocol: 'h2',
     pair: await servingPair(cluster, 'peer'),
     clientAuthorities: frontProxies.certificate,
   });

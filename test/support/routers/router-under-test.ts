@@ -11,7 +11,6 @@ import { generateSigningKey, sealSnapshot, signingKeyOf } from '../../../src/sna
 import { type ApiServerDouble, type Protocol, startApiServer } from '../api-servers/api-server-double.ts';
 import { ask, type WireAnswer } from '../clients/ask.ts';
 import {
-  apiServerPair,
   clusterAuthority,
   frontProxyAuthority,
   proxyClientPair,
@@ -27,11 +26,8 @@ const generated = await generateSigningKey('EdDSA');
 export const snapshotKey = signingKeyOf(generated.privateJwk);
 keepSecret(String(generated.privateJwk.d));
 
-/** Files by name. */
-type Files = Readonly<Record<string, string>>;
-
 /** Pinned by every router under test; `readFile` of the command line finds them under these names. */
-const commonFiles: Files = {
+const commonFiles: Readonly<Record<string, string>> = {
   'ca.crt': clusterAuthority.certificate,
   'front-proxy-ca.crt': frontProxyAuthority.certificate,
   'serving.crt': servingPair.chain,
@@ -101,16 +97,6 @@ export function clusterSnapshot(
   );
 }
 
-/** An API server that accepts the front proxies of these tests. */
-export function startBackend(
-  context: TestContext,
-  id: string,
-  protocol: Protocol = 'http/1.1',
-): Promise<ApiServerDouble> {
-  const clientAuthorities = frontProxyAuthority.certificate;
-  return startApiServer(context, id, protocol, { pair: apiServerPair, clientAuthorities });
-}
-
 /**
  * A whole router, started from its command line's flags, on loopback TLS, in front of three recording servers.
  * When the test ends everything it logged is searched for secrets.
@@ -119,12 +105,14 @@ export async function startRouterUnderTest(
   context: TestContext,
   options: RouterUnderTestOptions = {},
 ): Promise<RouterUnderTest> {
-  const { serverId = 'local', destinations = 'http/1.1', snapshot = clusterSnapshot } = options;
+  const { serverId = 'local', destinations: protocol = 'http/1.1', snapshot = clusterSnapshot } = options;
   const logLines: string[] = [];
   // Before the router's own: hooks run in the order in which they were registered.
-  const local = await startBackend(context, 'local', destinations);
-  const peer = await startBackend(context, 'peer', destinations);
-  const stranger = await startBackend(context, 'stranger', destinations);
+  const [local, peer, stranger] = await Promise.all([
+    startApiServer(context, 'local', { protocol }),
+    startApiServer(context, 'peer', { protocol }),
+    startApiServer(context, 'stranger', { protocol }),
+  ]);
   const flags: FlagChanges = { 'server-id': [serverId], 'local-server': [local.origin], ...options.flags };
   const running = await startRunning(context, logLines, flags, options);
   const port = portOf(running);
@@ -143,46 +131,37 @@ export async function startRouterUnderTest(
   return router;
 }
 
-/**
- * One router by its flags; its port. Everything it logs is kept in `logLines` and searched at the end.
- * @param files beside those of every router
- */
-export async function startOne(
-  context: TestContext,
-  logLines: string[],
-  flags: FlagChanges,
-  files?: Files,
-  configure?: Configure,
-): Promise<number> {
-  return portOf(await startRunning(context, logLines, flags, { ...(files && { files }), configure }));
+/** A router by itself. */
+export interface RouterOnPort extends RunningRouter {
+  readonly port: number;
 }
 
-/** @param options `closes` is how long requests have at the end of the test, milliseconds */
+interface RunningOptions extends Pick<RouterByFlags, 'configure' | 'source'> {
+  /** How long requests have at the end of the test. Milliseconds. */
+  readonly closes?: number;
+}
+
+/** One router by its flags, whose servers the test has started. Everything it logs is kept in `logLines` and searched at the end. */
 export async function startRunning(
   context: TestContext,
   logLines: string[],
   flags: FlagChanges,
-  {
-    files,
-    closes,
-    ...options
-  }: Pick<RouterByFlags, 'configure' | 'source'> & { readonly files?: Files; readonly closes?: number } = {},
-): Promise<RunningRouter> {
+  { closes, ...options }: RunningOptions = {},
+): Promise<RouterOnPort> {
   const running = await startRouterByFlags(
     { ...commonFlags, ...flags },
-    { ...options, logger: keptLog(logLines), readFile: fileOf(files) },
+    {
+      ...options,
+      logger: keptLog(logLines),
+      readFile: (path) => commonFiles[path] ?? assert.fail(`no file ${path}`),
+    },
   );
   context.after(async () => {
     await running.close(closes);
     for (const line of logLines) assertNoSecretIn(line, `the log line ${line}`);
   });
-  return running;
+  return Object.assign(running, { port: portOf(running) });
 }
-
-const fileOf =
-  (more: Files = {}) =>
-  (path: string): string =>
-    more[path] ?? commonFiles[path] ?? assert.fail(`no file ${path}`);
 
 export async function pushSnapshot(port: number, snapshot: Snapshot): Promise<WireAnswer> {
   return pushText(port, await sealSnapshot(snapshot, snapshotKey));

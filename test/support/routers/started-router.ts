@@ -92,7 +92,8 @@ export async function routerFiles(
     frontProxies: await createAuthority('kubernetes-front-proxy-ca'),
   };
   const { cluster, frontProxies } = authorities;
-  const apiServer = await startApiServer(context, 'cp-a', protocol, {
+  const apiServer = await startApiServer(context, 'cp-a', {
+    protocol,
     pair: await servingPair(localAuthority ?? cluster, 'kube-apiserver'),
     clientAuthorities: frontProxies.certificate,
   });
