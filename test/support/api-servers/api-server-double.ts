@@ -22,6 +22,8 @@ export const protocols: readonly Protocol[] = ['http/1.1', 'h2'];
 export interface ReceivedRequest {
   readonly method: string;
   readonly target: string;
+  /** By which of its starts, from 0, the server took the connection. */
+  readonly process: number;
   /** As they stood on the wire, without HTTP/2's pseudo headers. */
   readonly headers: RawHeaders;
   /** Common name of the client certificate; `undefined` when none was presented, or accepted. */
@@ -106,6 +108,7 @@ export class ApiServerDouble {
   #tls: ApiServerTls;
   #server: Http2SecureServer | Http1SecureServer | undefined;
   #listening: LoopbackServer | undefined;
+  #starts = 0;
   #bytes = '';
 
   constructor(id: string, options: ApiServerOptions = {}) {
@@ -126,7 +129,8 @@ export class ApiServerDouble {
 
   /** Listens, at the port that it had before if there was one. */
   async start(): Promise<void> {
-    const server = this.#protocol === 'h2' ? this.#http2Server() : this.#http1Server();
+    const process = this.#starts++;
+    const server = this.#protocol === 'h2' ? this.#http2Server(process) : this.#http1Server(process);
     if ('maxHeadersCount' in server) server.maxHeadersCount = 5_000;
     server.on('secureConnection', (socket: TLSSocket) => {
       if (socket.alpnProtocol === 'h2') return;
@@ -136,7 +140,7 @@ export class ApiServerDouble {
     });
     server.on('upgrade', (incoming: IncomingMessage, socket: Duplex) => {
       socket.on('error', () => {});
-      this.answerUpgrade(socket, this.#take(incoming));
+      this.answerUpgrade(socket, this.#take(incoming, process));
     });
     server.on('connection', () => this.connections++);
     this.#server = server;
@@ -186,29 +190,33 @@ export class ApiServerDouble {
     return this.only();
   }
 
-  #http2Server(): Http2SecureServer {
+  #http2Server(process: number): Http2SecureServer {
     const limits = { maxHeaderListPairs: 5_000, settings: { maxHeaderListSize: 1024 * 1024 } };
     return createSecureServer(
       { ...tlsOptions(this.#tls), ...limits, allowHTTP1: true },
       (incoming: Http2ServerRequest, outgoing: Http2ServerResponse) => {
         outgoing.on('error', () => {});
-        const request = this.#receive(incoming, outgoing as Outgoing);
+        const request = this.#receive(incoming, outgoing as Outgoing, process);
         watchForAbort(request, outgoing.stream ?? outgoing, outgoing);
       },
     );
   }
 
-  #http1Server(): Http1SecureServer {
+  #http1Server(process: number): Http1SecureServer {
     return createServer(
       { ...tlsOptions(this.#tls), ALPNProtocols: ['http/1.1'], maxHeaderSize: 1024 * 1024 },
       (incoming: IncomingMessage, outgoing: ServerResponse) => {
-        watchForAbort(this.#receive(incoming, outgoing), outgoing, outgoing);
+        watchForAbort(this.#receive(incoming, outgoing, process), outgoing, outgoing);
       },
     );
   }
 
-  #receive(incoming: IncomingMessage | Http2ServerRequest, outgoing: Outgoing): ReceivedRequest {
-    const request = this.#take(incoming);
+  #receive(
+    incoming: IncomingMessage | Http2ServerRequest,
+    outgoing: Outgoing,
+    process: number,
+  ): ReceivedRequest {
+    const request = this.#take(incoming, process);
     incoming.on('data', (chunk: Buffer) => {
       request.body += chunk.toString('latin1');
     });
@@ -225,8 +233,8 @@ export class ApiServerDouble {
     return request;
   }
 
-  #take(incoming: IncomingMessage | Http2ServerRequest): ReceivedRequest {
-    const request = { ...headOf(incoming), body: '', complete: false, aborted: false };
+  #take(incoming: IncomingMessage | Http2ServerRequest, process: number): ReceivedRequest {
+    const request = { ...headOf(incoming), process, body: '', complete: false, aborted: false };
     if (isOwn(request)) this.ownRequests.push(request);
     else if (request.target === reviewsPath) this.reviews.push(request);
     else this.requests.push(request);

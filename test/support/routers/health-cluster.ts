@@ -26,11 +26,13 @@ export class Server extends ApiServerDouble {
   forbids = false;
   /** Version that the server tells at `/version`; a snapshot that is pushed has it. */
   version = 'v1.30.0';
+  /** Of each process: one keeps its own whatever the next one is. */
+  readonly #versions: string[] = [];
   override answer: Answer = (outgoing, request) => {
     if (this.isStopped) return;
     outgoing.writeHead(this.forbids ? 403 : 200, { 'content-type': 'application/json' });
     if (this.forbids || !request.target.includes('watch=true')) {
-      outgoing.end(JSON.stringify({ answeredBy: this.id, gitVersion: this.version }));
+      outgoing.end(JSON.stringify({ answeredBy: this.id, gitVersion: this.#versions[request.process] }));
       return;
     }
     this.watches.push(outgoing);
@@ -43,6 +45,11 @@ export class Server extends ApiServerDouble {
       outgoing.end();
     }
   };
+
+  override start(): Promise<void> {
+    this.#versions.push(this.version);
+    return super.start();
+  }
 }
 
 async function startServer(context: TestContext, id: string, protocol: Protocol): Promise<Server> {
