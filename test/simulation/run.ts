@@ -7,7 +7,7 @@ import { fork } from 'node:child_process';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { faultNames } from './plan/plan.ts';
+import { faultNames, planOf } from './plan/plan.ts';
 import { plantedFaults } from './planted/planted-faults.ts';
 
 export interface SeedReport {
@@ -146,15 +146,21 @@ async function searchForPlantedFaults(): Promise<boolean> {
     return failsAnyway.get(seed) === true;
   };
   let isEachFound = true;
-  console.log('| fault | first seed | by |\n| --- | ---: | --- |');
+  console.log('| fault | first seed | seeds run | by |\n| --- | ---: | ---: | --- |');
   const wanted = plantedFaults.filter(({ name }) => name.includes(values.fault));
-  for (const { name } of wanted) {
+  for (const { name, needs = () => true } of wanted) {
     let seed = first;
+    let run = 0;
     let found: SeedReport | undefined;
     while (found === undefined && seed <= last) {
       const failed: SeedReport[] = [];
       await search({
-        next: () => (failed.length > 0 || seed > last ? undefined : seed++),
+        next() {
+          while (seed <= last && !needs(planOf(seed))) seed++;
+          if (failed.length > 0 || seed > last) return undefined;
+          run++;
+          return seed++;
+        },
         planted: name,
         stories: 0,
         onReport: (report) => report.violation !== undefined && failed.push(report),
@@ -164,7 +170,7 @@ async function searchForPlantedFaults(): Promise<boolean> {
     }
     if (found === undefined) isEachFound = false;
     const kind = found?.violation?.split(':', 1)[0];
-    console.log(`| ${name} | ${found?.seed ?? `none to ${last}`} | ${kind ?? ''} |`);
+    console.log(`| ${name} | ${found?.seed ?? `none to ${last}`} | ${run} | ${kind ?? ''} |`);
   }
   return isEachFound;
 }
