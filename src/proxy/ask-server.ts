@@ -55,7 +55,7 @@ export class ServerAsking {
     this.decider = decider;
     this.choice = new ServerChoice(settings);
     this.servedNowhere = new ServedNowhere(monotonicClock);
-    this.#outbound = { ...settings, isMisplaced: decider.isMisplaced.bind(decider) };
+    this.#outbound = { ...settings, watches: decider };
     this.#failures = new FailureLog({ logger, clock: monotonicClock });
   }
 

@@ -249,4 +249,7 @@ test('a watch is misplaced before the next version counts, whether a server of t
   health.look();
   assert.equal(health.areToBeTried(), true);
   assert.equal(isMisplaced(), true, 'a router that stood still asks servers first');
+  assert.equal(decider.isOfBefore(requestInfo, before), true);
+  for (const id of ['a', 'b', 'c']) probe(id, 'ready');
+  assert.equal(decider.isOfBefore(requestInfo, before), false);
 });

@@ -71,6 +71,19 @@ export class Decider {
   }
 
   /**
+   * @param before by which a watch was given to its server
+   * @returns true if what it brings may lack what others have stored since: this process stood still while servers are of several
+   *   versions, and has not asked them again yet
+   */
+  isOfBefore(requestInfo: RequestInfo, before: Decision): boolean {
+    const { enabled, health, steadyClock, preferredVersion } = this.#settings;
+    if (!enabled || before.reason === 'AlreadyRerouted' || health?.areToBeTried() !== true) return false;
+    const { snapshot } = this.view();
+    if (snapshot?.comparison === undefined) return false;
+    return dependsOnVersion(requestInfo, snapshot, { now: steadyClock(), preferredVersion });
+  }
+
+  /**
    * @param before by which the request was given to `destination`, where it may have been for hours
    * @returns true if it would be given to a server of another version now
    */

@@ -15,6 +15,7 @@ import type { AdmittedRequest, Router, Send } from './admitted-request.ts';
 import { ServerAsking } from './ask-server.ts';
 import { Decider } from './decider.ts';
 import { forwardBy } from './forward.ts';
+import { untoldWarning } from './hold-back.ts';
 import { provesNothing } from './judge-response.ts';
 import type { DocumentMerger } from './merged-document.ts';
 import type { RouterSettings } from './options.ts';
@@ -72,10 +73,13 @@ export class HttpRouter implements Router {
     this.#asking = new ServerAsking(settings, this.#decider);
     this.#forward = forwardBy(transport, {
       // A request that a router has sent here carries the warning of that router.
-      warningOf: ({ requestInfo, decision, view: { known } }) =>
-        known?.comparison === undefined || decision.reason === 'AlreadyRerouted'
-          ? undefined
-          : policyWarning(requestInfo, known, { now: steadyClock(), preferredVersion }),
+      warningOf: (request) => {
+        const { requestInfo, decision, view } = request;
+        if (decision.reason === 'AlreadyRerouted') return undefined;
+        const untold = untoldWarning(request, settings);
+        if (untold !== undefined || view.known?.comparison === undefined) return untold;
+        return policyWarning(requestInfo, view.known, { now: steadyClock(), preferredVersion });
+      },
     });
   }
 

@@ -8,7 +8,7 @@ import { ServerBook } from '../servers/server-book.ts';
 import { buildRoutingTable } from '../snapshot/routing-table/build-routing-table.ts';
 import type { AdmittedRequest } from './admitted-request.ts';
 import { Decider } from './decider.ts';
-import { heldBackFor, isUnconfirmed } from './hold-back.ts';
+import { heldBackFor, isUnconfirmed, untoldWarning } from './hold-back.ts';
 import { type RouterSettings, resolveOptions } from './options.ts';
 import { peerDestination } from './server-choice.ts';
 
@@ -86,6 +86,33 @@ test('while a server is not read that others may know in its new version, what d
   table = clusterOf('1.36', '1.35', '1.35');
   health.apply('b', { kind: 'read' });
   assert.deepEqual(waits(), [false, false]);
+});
+
+test('a router that has waited in vain to be told what a server has become goes on, and says so', () => {
+  const { health, probe, pass } = probedHealth('a', 'b', 'c');
+  const settings = resolveOptions({
+    local: undefined,
+    routingTable: { current: () => base },
+    preferredVersion: 'newest',
+    transport: recordingTransport(),
+    health,
+  });
+  const requestInfo = parseRequestInfo('GET', `${pods}/x`);
+  const decision = decide(requestInfo, base, { serverId: undefined, reroutedByVerifiedPeer: false });
+  const warning = () =>
+    untoldWarning({ requestInfo, decision, view: new Decider(settings).view() }, settings);
+  assert.equal(warning(), undefined);
+  health.connectionLost('b', true);
+  probe('b', 'not-ready');
+  probe('b', 'changed');
+  pass(10_000);
+  assert.deepEqual([isHeldBack({ requestInfo, decision }, settings), warning()], [true, undefined]);
+  pass(10_000);
+  assert.equal(isHeldBack({ requestInfo, decision }, settings), false);
+  assert.match(
+    warning() ?? '',
+    /^299 - "the router has not been told what b has become: fields may be missing/,
+  );
 });
 
 test('a router that has just been started waits for its first snapshot', () => {

@@ -1,7 +1,7 @@
 import { isRead } from '../request/inbound.ts';
 import { dependsOnVersion, untilVersionSettles } from '../routing/decide.ts';
 import { isWrite, mayTip } from '../routing/preferred-version.ts';
-import { isKnownToOthers, mayStillServe } from '../servers/server-standing.ts';
+import { isKnownToOthers, isUntold, mayStillServe } from '../servers/server-standing.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { confirmedWithin } from '../snapshot/routing-table/version-instants.ts';
 import type { AdmittedRequest } from './admitted-request.ts';
@@ -52,6 +52,27 @@ function mayBeKnownToOthers(
   const toOthers = new Set([...health.notKnown().keys()].filter((id) => health.is(id, isKnownToOthers)));
   if (toOthers.size === 0 || !mayTip(snapshot, toOthers, preferredVersion, now)) return false;
   return dependsOnVersion(requestInfo, table, { now, preferredVersion });
+}
+
+/**
+ * The Warning header of a read that goes by what this router knew, because nobody tells more: others may store fields by now that
+ * the server does not know. Writes are not sent meanwhile. `undefined`: this router is told.
+ * @returns a value for the header (RFC 7234 section 5.5, KEP-1693)
+ */
+export function untoldWarning(
+  { requestInfo, view: { known: table, snapshot } }: DecidedRequest,
+  { health, preferredVersion, steadyClock }: HoldSettings,
+): string | undefined {
+  if (table === undefined || snapshot === undefined || health === undefined) return undefined;
+  const notKnown = health.notKnown();
+  if (notKnown.size === 0) return undefined;
+  const untold = new Set([...notKnown.keys()].filter((id) => health.is(id, isUntold)));
+  if (untold.size === 0) return undefined;
+  const now = steadyClock();
+  if (!mayTip(snapshot, untold, preferredVersion, now)) return undefined;
+  if (!dependsOnVersion(requestInfo, table, { now, preferredVersion })) return undefined;
+  const servers = [...untold].sort().join(' and ');
+  return `299 - "the router has not been told what ${servers} has become: fields may be missing from this response. Look at what the router says of its snapshot (mixed-version-proxy status)"`;
 }
 
 /**

@@ -13,10 +13,11 @@ export interface OutboundOptions {
   /** `undefined`: X-Remote headers over connections with the front-proxy certificate. */
   readonly assertionSigner?: AssertionSigner | undefined;
   readonly pseudonym: string;
-  /** As `OutboundRequest.isMisplaced`, of a watch that was given to `destination` because of `decision`. Default: never. */
-  readonly isMisplaced?:
-    | ((requestInfo: RequestInfo, decision: Decision, destination: Destination) => boolean)
-    | undefined;
+  /** As in `OutboundRequest`, of a watch that was given to `destination` because of `decision`. Default: it stays where it is. */
+  readonly watches?: {
+    isMisplaced(requestInfo: RequestInfo, decision: Decision, destination: Destination): boolean;
+    isOfBefore(requestInfo: RequestInfo, decision: Decision): boolean;
+  };
 }
 
 /** The request that is to leave; a question of the router itself was decided by no view. */
@@ -53,7 +54,7 @@ export function buildOutboundRequest(
 function ready(
   request: LeavingRequest,
   destination: Destination,
-  { identityHeaderNames, pseudonym, isMisplaced }: OutboundOptions,
+  { identityHeaderNames, pseudonym, watches }: OutboundOptions,
   { othersLeft, othersMayServe, stillHolds }: OutboundHints,
   assertion?: string,
 ): OutboundRequest {
@@ -76,10 +77,12 @@ function ready(
     passesThrough: requestInfo.subresource === 'proxy',
     isWatch,
     // Nothing of the caller and of the connection: it lives as long as the watch.
-    isMisplaced:
-      isWatch && isMisplaced !== undefined
-        ? () => isMisplaced(requestInfo, decision, destination)
-        : undefined,
+    ...(isWatch && watches !== undefined
+      ? {
+          isMisplaced: () => watches.isMisplaced(requestInfo, decision, destination),
+          isOfBefore: () => watches.isOfBefore(requestInfo, decision),
+        }
+      : {}),
     othersLeft,
     othersMayServe,
     stillHolds,

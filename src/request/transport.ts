@@ -25,6 +25,11 @@ export interface OutboundRequest {
    */
   readonly isMisplaced?: (() => boolean) | undefined;
   /**
+   * True while what a watch brings may be of the version before: this process stood still. A transport that supports it asks this
+   * before it passes an event on, and ends the watch instead.
+   */
+  readonly isOfBefore?: (() => boolean) | undefined;
+  /**
    * True if another destination could be asked for a read, now that this one has been silent for long. While it returns
    * false, the router keeps waiting. Left out: none could.
    */

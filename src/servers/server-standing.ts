@@ -113,12 +113,25 @@ const behindFor = 15_000;
  * server, and for some seconds it has not been known that the server is not ready.
  */
 export function isKnownToOthers(record: ServerRecord, now: Instant): boolean {
+  const { from, until } = knownToOthers(record);
+  return from <= now && now < until;
+}
+
+/** True if the snapshot still does not say what the server is now, and this router has waited for that in vain. */
+export function isUntold(record: ServerRecord, now: Instant): boolean {
+  return knownToOthers(record).until <= now;
+}
+
+const notToOthers = { from: Number.POSITIVE_INFINITY, until: Number.POSITIVE_INFINITY };
+
+function knownToOthers(record: ServerRecord): { readonly from: Instant; readonly until: Instant } {
   const state = presentOf(record.state);
   const loss = lossOf(state);
-  if (loss === undefined || (state.kind !== 'unverified' && loss.changedHandsAt === undefined)) return false;
+  if (loss === undefined || (state.kind !== 'unverified' && loss.changedHandsAt === undefined))
+    return notToOthers;
   const { notReadyAt, changedHandsAt = Number.NEGATIVE_INFINITY } = loss;
   const from = Math.max(notReadyAt + knownAfterReady, changedHandsAt + knownAfterLease);
-  return from <= now && now < Math.max(from, loss.since) + behindFor;
+  return { from, until: Math.max(from, loss.since) + behindFor };
 }
 
 /** True if the server may serve in a moment what nobody is known to serve: it was lost or not ready a short while ago. */

@@ -111,8 +111,10 @@ test('streams that another server should serve now end one after another; those 
 const json: RawHeaders = ['Content-Type', 'application/json'];
 
 /** A response whose client's side is a string. */
-function startResponse(options: { isWatch?: boolean; status?: number; headers?: RawHeaders } = {}) {
-  const { isWatch = true, status = 200, headers = json } = options;
+function startResponse(
+  options: { isWatch?: boolean; status?: number; headers?: RawHeaders; isOfBefore?: () => boolean } = {},
+) {
+  const { isWatch = true, status = 200, headers = json, isOfBefore } = options;
   let received = '';
   const sink: ResponseSink = {
     attach() {},
@@ -130,7 +132,7 @@ function startResponse(options: { isWatch?: boolean; status?: number; headers?: 
     },
   };
   const streams = new OpenStreams();
-  const response = new LongRunningResponse(sink, { isWatch }, streams);
+  const response = new LongRunningResponse(sink, { isWatch, isOfBefore }, streams);
   response.respond(status, headers);
   const write = (text: string): boolean => response.write(new TextEncoder().encode(text));
   return { response, streams, write, received: () => received };
@@ -169,6 +171,22 @@ test('a watch that does not come to the end of its event is broken off in the en
   response.endSoon();
   response.cut();
   assert.equal(received(), '{"type":<broken off>');
+});
+
+test('a router that stood still passes on no event that has come meanwhile, and no rest of one', () => {
+  let isOfBefore = false;
+  for (const [begun, received] of [
+    ['{"type":"ADDED"}\n', '{"type":"ADDED"}\n<end>'],
+    ['{"type":', '{"type":<broken off>'],
+  ] as const) {
+    const response = startResponse({ isOfBefore: () => isOfBefore });
+    isOfBefore = false;
+    response.write(begun);
+    isOfBefore = true;
+    assert.equal(response.write('{"type":"MODIFIED"}\n'), true);
+    assert.equal(response.received(), received);
+    assert.equal(response.streams.size, 0);
+  }
 });
 
 test('a watch whose server is lost ends between two events, so that informers watch on and list nothing anew', () => {

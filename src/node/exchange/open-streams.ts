@@ -107,15 +107,21 @@ export class LongRunningResponse implements ResponseSink, OpenStream {
   #isOver = false;
 
   readonly isMisplaced: (() => boolean) | undefined;
+  readonly #isOfBefore: (() => boolean) | undefined;
 
   constructor(
     sink: ResponseSink,
-    { isWatch = false, isMisplaced }: Pick<OutboundRequest, 'isWatch' | 'isMisplaced'>,
+    {
+      isWatch = false,
+      isMisplaced,
+      isOfBefore,
+    }: Pick<OutboundRequest, 'isWatch' | 'isMisplaced' | 'isOfBefore'>,
     streams: OpenStreams,
   ) {
     this.#sink = sink;
     this.#isWatch = isWatch;
     this.isMisplaced = isMisplaced;
+    this.#isOfBefore = isOfBefore;
     this.#streams = streams;
   }
 
@@ -151,6 +157,11 @@ export class LongRunningResponse implements ResponseSink, OpenStream {
   write(chunk: Uint8Array): boolean {
     if (this.#isOver) return true;
     if (this.#boundary === undefined) return this.#sink.write(chunk);
+    if (this.#isOfBefore?.() === true) {
+      this.#streams.closed(this);
+      this.breakOff(new Error('the router stood still, and asks the API servers again'));
+      return true;
+    }
     const end = this.#boundary.follow(chunk);
     if (!this.#isEnding || end === 0) return this.#sink.write(chunk);
     this.#sink.write(chunk.subarray(0, end));

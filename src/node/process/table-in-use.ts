@@ -16,6 +16,9 @@ import type { LocalServerId } from './local-server-id.ts';
 /** Milliseconds over which watches move to servers of another version: every client opens a new one at once. */
 const watchesMovedOver = 5_000;
 
+/** Milliseconds by which a busy process may wake up late. */
+const late = 1_000;
+
 /** Something that another preferred version brings about. `at` and `by` are of `steadyNow`. */
 type Step =
   | { readonly kind: 'watches end'; readonly at: number; readonly by: number }
@@ -123,7 +126,8 @@ export class TableInUse {
       this.#awaitNext(table);
     } else {
       this.#users.history.tableInUse(table);
-      this.#moveWatches(watchesMovedOver);
+      // A process that stood still has ended none before, and others may write to the new version already.
+      this.#moveWatches(now - next.at < late ? watchesMovedOver : 0);
       this.#prepareDocuments(table);
       this.#foresee(table);
     }

@@ -57,6 +57,12 @@ export const settles = 1_900;
  */
 const longestRound = 21_000;
 
+/**
+ * Milliseconds after which a router that is told nothing goes by what it knew (docs/guides/preferred-version.md, Limits), less a
+ * reading that was under way.
+ */
+const untoldAfter = 55_000;
+
 export const requestHeader = 'x-request';
 
 /** Rules that must hold, looked at with each event of the model. */
@@ -174,6 +180,10 @@ export class Invariants {
     // in its send queue meets whatever version its server has by then (docs/guides/preferred-version.md, Limits).
     if (this.#world.run.now - sent.at > settles && (sent.isCutOff || !sent.machine.alive)) {
       this.count('a write lay in a partition that no router could know of');
+      return;
+    }
+    if (this.#world.isDisturbedFor(untoldAfter)) {
+      this.count('a write while a router had not been told for a minute what a server had become');
       return;
     }
     const fields = [...Object.keys(kind.fields), 'gated'];

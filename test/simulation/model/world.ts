@@ -168,6 +168,14 @@ export class World {
     return since;
   }
 
+  /** True while something has been cut off for longer, and for a moment after it. @param milliseconds of the disturbance so far */
+  isDisturbedFor(milliseconds: number): boolean {
+    const { now } = this.run;
+    return this.#disturbances.some(
+      ({ from, until }) => now - from > milliseconds && until - from > milliseconds && now < until + recovery,
+    );
+  }
+
   loggerOf(node: string): Logger {
     const level = (name: string) => (fields: object, message: string) => {
       const { err, ...rest } = fields as { readonly err?: unknown };
