@@ -1,3 +1,4 @@
+import { countedVersionOf } from '../apimachinery/server-version.ts';
 import { countsAfter, versionSettlesFor } from '../snapshot/routing-table/version-instants.ts';
 import {
   type HealthThresholds,
@@ -58,7 +59,9 @@ function afterTold(
   now: Instant,
   thresholds: HealthThresholds,
 ): ServerRecord {
-  const isNews = record.told?.version !== event.told?.version || record.told?.serves !== event.told?.serves;
+  // What the server has said of itself has to be told; another word of the snapshot, as more schemas make one, is none on that.
+  const [before, after] = [record.told, event.told].map((told) => told && countedVersionOf(told));
+  const isNews = record.word === undefined ? before !== after : event.agrees;
   const known = {
     ...record,
     told: event.told,
