@@ -15,11 +15,12 @@ const toldWithin = 60_000;
 
 /**
  * True of a silent server of which nobody says more: it has departed, or who reads the cluster cannot reach it either, and no
- * other process holds its Lease.
+ * other process holds its Lease. One that has said what no snapshot has told since is known to others, perhaps.
  */
-function isOutOfReach(record: ServerRecord): boolean {
-  const { told, state } = record;
+function isOutOfReach(record: ServerRecord, now: number): boolean {
+  const { told, state, word, confirmedAt: at = Number.NEGATIVE_INFINITY } = record;
   if (!isSilent(record) || told?.unread === true) return false;
+  if (word !== undefined && now - at <= toldWithin) return false;
   return told?.stale === true || state.kind === 'departed';
 }
 
@@ -80,7 +81,7 @@ export function confirmedAt(
   const isAnyExcused = !isUntold(isolation, now);
   let first = Number.POSITIVE_INFINITY;
   for (const record of records) {
-    if (isAnyExcused && isOutOfReach(record)) continue;
+    if (isAnyExcused && isOutOfReach(record, now)) continue;
     if (record.confirmedAt === undefined) return undefined;
     first = Math.min(first, record.confirmedAt);
   }
@@ -112,7 +113,7 @@ export function unconfirmed(
   if (confirmed === 0 || isUntold(isolation, now)) return { silent, mayDiffer: silent };
   const isLately = (record: ServerRecord) =>
     ageOf(record) <= toldWithin || presentOf(record.state).kind === 'unverified';
-  const mayDiffer = late.filter((record) => !isOutOfReach(record) && isLately(record));
+  const mayDiffer = late.filter((record) => !isOutOfReach(record, now) && isLately(record));
   return { silent, mayDiffer: new Set(mayDiffer.map(({ id }) => id)) };
 }
 

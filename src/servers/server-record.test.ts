@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { confirmedAt, notIsolated } from './confirmations.ts';
 import { endsAt, newRecord, next } from './server-record.ts';
 import {
   isAwaited,
@@ -419,4 +420,39 @@ test('a server that has said otherwise confirms nothing until a snapshot tells o
   assert.deepEqual(confirmed(probed(back, 'ready', 19_000)), [19_000, 19_000]);
   const news = happens(back, { kind: 'told', told: told('v1.36.0'), agrees: false }, 10_000);
   assert.deepEqual(confirmed(probed(news, 'ready', 11_000)), [11_000, 11_000]);
+});
+
+describe('what a server has said of itself', () => {
+  const told = { id: 'a', address: '10.0.0.1:6443', serves: 'set-of-1.36', version: 'v1.36.0' };
+  const word = { version: 'v1.37.0', served: undefined };
+  const said = [
+    { kind: 'told', told, agrees: true },
+    { kind: 'said', word },
+    { kind: 'answered', askedAt: 10, outcome: 'changed' },
+  ] as const satisfies readonly ServerEvent[];
+  const heard = said.reduce((record, event) => happens(record, event, 10), ready);
+
+  test('may be known to others until the snapshot tells it: another set of the version before says nothing', () => {
+    const withSchemas = { ...told, serves: 'set-of-1.36-with-schemas' };
+    const again = happens(heard, { kind: 'told', told: withSchemas, agrees: false }, 20);
+    assert.equal(again.othersGoByItUntil, Number.POSITIVE_INFINITY);
+    const newer = { ...told, serves: 'set-of-1.37', version: 'v1.37.0' };
+    assert.equal(
+      happens(again, { kind: 'told', told: newer, agrees: true }, 30).othersGoByItUntil,
+      undefined,
+    );
+  });
+
+  test('lets nothing count for confirmed when the server is silent afterwards, but for a minute', () => {
+    const stale = { ...told, stale: true };
+    const silent = probed(
+      happens(heard, { kind: 'told', told: stale, agrees: false }, 20),
+      'unreachable',
+      30,
+    );
+    const other = probed({ ...newRecord('b', 0), told: { ...told, id: 'b' } }, 'ready', 30);
+    assert.equal(confirmedAt([{ ...silent, word: undefined }, other], notIsolated, 30), 30);
+    assert.equal(confirmedAt([silent, other], notIsolated, 30), silent.confirmedAt);
+    assert.equal(confirmedAt([silent, other], notIsolated, 70_000), 30);
+  });
 });

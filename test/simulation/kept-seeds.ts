@@ -123,6 +123,14 @@ export const keptSeeds = [
     seed: 281,
     was: 'a router that nobody told what a server had become read by the version before, and did not say so',
   },
+  {
+    seed: 374,
+    was: 'a snapshot with more schemas was taken for an answer to what a server had said of itself, and nobody waited',
+  },
+  {
+    seed: 1_796_069_969_056,
+    was: 'a server that was silent after it had said that it was another version stood in nobody’s way',
+  },
 ] as const;
 
 /** A fixed set, by what happens in them: each sort of fault is in one. */
