@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import { request } from 'undici';
 import { createDemoCertificates } from '../demo/certificates.ts';
 import type { ExampleApiServer, RequestRecord } from '../demo/example-api-server/index.ts';
+import type { ServeConfig } from '../src/node/configuration/serve-config.ts';
 import { syncCatalogue } from '../src/node/metrics/catalogue.ts';
 import { createAuthority } from './support/certificates.ts';
 import type { EmbeddedCluster } from './support/clusters/embedded-cluster.ts';
@@ -222,7 +223,8 @@ test('a router whose kubeconfig names a file that is not there yet reads the clu
     text.replace(/certificate-authority-data: .*(?:\n\s+\S{60,})*/, `certificate-authority: ${late}`),
   );
   const flags = { 'snapshot-keys': undefined, kubeconfig: [kubeconfig] };
-  const router = await cluster.startRouter(a, flags, (config) => ({ ...config, peerCa: undefined }));
+  const configure = (config: ServeConfig): ServeConfig => ({ ...config, peerCa: undefined });
+  const router = await cluster.startRouter(a, flags, { configure });
   const client = askRouter(context, router.origin, cluster);
   await eventuallyReturns(client.status, ({ warnings }) =>
     warnings.some((warning) => /^the cluster cannot be read: .*late-ca\.crt/.test(warning)),
@@ -230,23 +232,6 @@ test('a router whose kubeconfig names a file that is not there yet reads the clu
   await writeFile(late, await readFile(cluster.certificates.clusterCa, 'utf8'));
   const { warnings } = await eventuallyReturns(client.status, ({ servers }) => servers.length === 1);
   assert.deepEqual(warnings, []);
-});
-
-test('when the certificate of the kubeconfig expires is in the metrics', async (context) => {
-  const cluster = await syncCluster(context);
-  const a = await cluster.startServer({ version: '1.26', name: 'cp-a' });
-  const kubeconfig = await cluster.kubeconfig(a);
-  const flags = { kubeconfig: [kubeconfig], 'snapshot-keys': undefined };
-  const router = await startRouterProcess(context, cluster, a, flags);
-  const client = askRouter(context, `https://127.0.0.1:${router.port}`, cluster);
-  const labels = { flag: '--kubeconfig', path: kubeconfig };
-  const name = 'mixed_version_proxy_certificate_expiration_timestamp_seconds';
-  const value = await eventuallyReturns(
-    async () => sampleValue(parseScrape(await client.metrics()), name, labels) ?? null,
-    (seen) => seen !== null,
-  );
-  const { validToDate } = new X509Certificate(await readFile(cluster.certificates.sync.certificate, 'utf8'));
-  assert.equal(value, validToDate.getTime() / 1000);
 });
 
 test('nothing can be pushed to a router that reads the cluster itself, whoever signed it', async (context) => {
@@ -319,7 +304,7 @@ test('what a router knew outlives its restart, and a file that others may write 
   );
 });
 
-test('another kubeconfig under the same name is taken on SIGHUP, and one that is of no use is not', async (context) => {
+test('the metrics say when the kubeconfig expires; another one under the same name is taken on SIGHUP, and one that is of no use is not', async (context) => {
   const cluster = await syncCluster(context);
   const other = await syncCluster(context);
   const a = await cluster.startServer({ version: '1.26', name: 'cp-a' });
@@ -332,6 +317,13 @@ test('another kubeconfig under the same name is taken on SIGHUP, and one that is
   });
   const client = askRouter(context, `https://127.0.0.1:${router.port}`, cluster);
   await eventuallyReturns(client.status, ({ servers }) => servers.length === 1);
+  const { validToDate } = new X509Certificate(await readFile(cluster.certificates.sync.certificate, 'utf8'));
+  const labels = { flag: '--kubeconfig', path: kubeconfig };
+  const expiry = 'mixed_version_proxy_certificate_expiration_timestamp_seconds';
+  assert.equal(
+    sampleValue(parseScrape(await client.metrics()), expiry, labels),
+    validToDate.getTime() / 1000,
+  );
   await writeFile(kubeconfig, 'clusters: []');
   router.signal('SIGHUP');
   await eventually(() => /cannot be used, the old content stays/.test(router.log()));
@@ -361,8 +353,9 @@ test('another kubeconfig under the same name is taken on SIGHUP, and one that is
 test('authorities, certificates and keys that are replaced while a router runs reach its reader, its watches and its clients', async (context) => {
   const cluster = await syncCluster(context);
   const a = await cluster.startServer({ version: '1.26', name: 'cp-a' });
-  const router = await startRouterProcess(context, cluster, a, await readingBy(cluster, a));
-  const origin = `https://127.0.0.1:${router.port}`;
+  const { origin, reload } = await cluster.startRouter(a, await readingBy(cluster, a), {
+    source: (own) => own,
+  });
   const before = askRouter(context, origin, cluster);
   await eventuallyReturns(before.status, ({ servers }) => servers.length === 1);
 
@@ -380,7 +373,7 @@ test('authorities, certificates and keys that are replaced while a router runs r
   };
   await a.close();
   await cluster.startServer({ version: '1.36', name: 'cp-a', port: a.port, ...renewed });
-  router.signal('SIGHUP');
+  await reload();
   const after = askRouter(context, origin, {
     ...cluster,
     credentials: { ...cluster.credentials, certificateAuthorities },

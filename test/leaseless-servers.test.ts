@@ -6,13 +6,16 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Agent, request } from 'undici';
 import type { ExampleApiServer, KubernetesVersionName } from '../demo/example-api-server/index.ts';
 import { runCommandLine } from '../src/cli/run-command-line.ts';
+import { createLineLogger } from '../src/node/logging/line-logger.ts';
+import { openEmbeddedSync } from '../src/sync/node/embedded-sync.ts';
 import { setEndpoints } from './support/api-servers/kubernetes-endpoints.ts';
 import type { EmbeddedCluster } from './support/clusters/embedded-cluster.ts';
 import { askRouter, eventuallyReturns, startSync, syncCluster } from './support/clusters/sync-cluster.ts';
+import { flagArguments } from './support/commands/command.ts';
 import { commandContext } from './support/commands/command-context.ts';
-import { startCommandProcess } from './support/commands/command-process.ts';
 import { eventually } from './support/eventually.ts';
 import { writeKubeadmLayout } from './support/installation/kubeadm-layout.ts';
+import { startRouterByFlags } from './support/routers/router-by-flags.ts';
 
 const pods = '/api/v1/namespaces/default/pods';
 /** The group versions that 1.25 serves last, and 1.26 first. */
@@ -52,14 +55,14 @@ async function nodes(context: TestContext, versions: readonly KubernetesVersionN
     servers.map(async (server) => {
       const folder = join(cluster.directory, `kubernetes-${server.port}`);
       const manifest = await writeKubeadmLayout(folder, cluster.certificates, { securePort: server.port });
-      return [
-        `--kubeconfig=${await cluster.kubeconfig(server)}`,
+      return {
+        kubeconfig: [await cluster.kubeconfig(server)],
         // All nodes of this test are on loopback of one machine.
-        `--kube-apiserver-manifest=${manifest}`,
-        '--bind-address=127.0.0.1',
-        '--secure-port=0',
-        '--allow-loopback-peers',
-      ];
+        'kube-apiserver-manifest': [manifest],
+        'bind-address': ['127.0.0.1'],
+        'secure-port': ['0'],
+        'allow-loopback-peers': ['true'],
+      };
     }),
   );
   return { cluster, servers, flags };
@@ -69,11 +72,14 @@ async function startNodes(context: TestContext, versions: readonly KubernetesVer
   const { cluster, servers, flags } = await nodes(context, versions);
   const routers = await Promise.all(
     flags.map(async (own) => {
-      const router = startCommandProcess(context, ['serve', ...own, '--logging-format=json', '-v=3']);
-      const origin = () => /"origin":"(https:\/\/127\.0\.0\.1:\d+)"/.exec(router.log())?.[1];
-      await eventually(() => origin() !== undefined || !router.isRunning());
-      const at = origin() ?? assert.fail(router.log());
-      return { ...router, origin: at, ...askRouter(context, at, cluster) };
+      const lines: string[] = [];
+      const logger = createLineLogger({ format: 'json', verbosity: 3 }, (line) => lines.push(line));
+      const { origin, close } = await startRouterByFlags(
+        { ...own, v: ['3'] },
+        { logger, more: { openEmbeddedSync } },
+      );
+      context.after(() => close(0));
+      return { origin, log: () => lines.join('\n'), ...askRouter(context, origin, cluster) };
     }),
   );
   return { cluster, servers, routers };
@@ -104,7 +110,7 @@ async function run(...args: string[]) {
 test('doctor finds a server without an identity Lease by its endpoint', async (context) => {
   const { servers, flags } = await nodes(context, ['1.25', '1.26']);
   const [server, own] = [servers[0] ?? assert.fail(), flags[0] ?? assert.fail()];
-  const doctor = await run('doctor', ...own, '-o', 'json');
+  const doctor = await run('doctor', ...flagArguments(own), '-o', 'json');
   const findings: readonly { check: string; message: string }[] = JSON.parse(doctor.output);
   const told = findings.find(({ check }) => check === 'server ID');
   assert.equal(told?.message, endpointId(server), doctor.output);

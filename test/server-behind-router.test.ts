@@ -27,7 +27,7 @@ async function clusterBehindRouters(context: TestContext, first: Flags = {}, con
   const b = await cluster.startServer({ version: '1.36', name: 'cp-b' });
   const c = await cluster.startServer({ version: '1.36', name: 'cp-c' });
   const start = (server: typeof a, flags: Flags): Promise<RunningRouter> =>
-    cluster.startRouter(server, { 'advertise-address': ['127.0.0.1'], ...flags }, configure);
+    cluster.startRouter(server, { 'advertise-address': ['127.0.0.1'], ...flags }, { configure });
   const routerA = await start(a, first);
   const routerB = await start(b, {});
   const routers = [routerA, routerB, await start(c, {})];

@@ -62,6 +62,25 @@ function processesOf({ servers }: Cluster): readonly Process[] {
   });
 }
 
+/** What a router makes of the processes that it knows. */
+function tableOf(known: readonly (Process & { readonly knownAt: number })[]) {
+  const current = new Map<string, string>();
+  const changes: TimedChange[] = [];
+  for (const { server, minor, readyAt, knownAt } of known.toSorted(
+    (one, other) => one.readyAt - other.readyAt,
+  )) {
+    const from = current.get(server);
+    current.set(server, minor);
+    if (from === undefined || from === minor) continue;
+    const until = knownAt + countsAfter + versionSettlesFor;
+    changes.push({ server, from, to: minor, until, waitFrom: readyAt + countsAfter });
+  }
+  const servers = [...current].map(
+    ([id, minor]) => [id, { serves, version: `v${minor}.0`, schemas: {} }] as const,
+  );
+  return { current, table: buildRoutingTable(snapshotOf(Object.fromEntries(servers)), undefined, changes) };
+}
+
 /** The version to which one router sends writes at a time; `undefined`: they wait, bear a warning, or nobody is there. */
 function routerOf(
   all: readonly Process[],
@@ -72,23 +91,16 @@ function routerOf(
     ...each,
     knownAt: each.readyAt + (delays[index % delays.length] ?? 0),
   }));
+  /** By how many processes are known: only another one makes another table. */
+  const tables = new Map<number, ReturnType<typeof tableOf>>();
+  const tableAt = (at: number) => {
+    const now = known.filter(({ knownAt }) => knownAt <= at);
+    const table = tables.get(now.length) ?? tableOf(now);
+    tables.set(now.length, table);
+    return table;
+  };
   return (at: number): string | undefined => {
-    const now = known
-      .filter(({ knownAt }) => knownAt <= at)
-      .toSorted((one, other) => one.readyAt - other.readyAt);
-    const current = new Map<string, string>();
-    const changes: TimedChange[] = [];
-    for (const { server, minor, readyAt, knownAt } of now) {
-      const from = current.get(server);
-      current.set(server, minor);
-      if (from === undefined || from === minor) continue;
-      const until = knownAt + countsAfter + versionSettlesFor;
-      changes.push({ server, from, to: minor, until, waitFrom: readyAt + countsAfter });
-    }
-    const servers = [...current].map(
-      ([id, minor]) => [id, { serves, version: `v${minor}.0`, schemas: {} }] as const,
-    );
-    const table = buildRoutingTable(snapshotOf(Object.fromEntries(servers)), undefined, changes);
+    const { table, current } = tableAt(at);
     if (untilVersionSettles(write, table, { now: at, preferredVersion }) > 0) return undefined;
     const context = { now: at, preferredVersion, serverId: undefined, reroutedByVerifiedPeer: false };
     const decision = decide(write, table, context);

@@ -12,10 +12,10 @@ import {
 import { writeKubeconfig } from '../../../demo/kubeconfig.ts';
 import { serveFlags } from '../../../demo/routers.ts';
 import { generateKeyFiles, publicKeysFile, signingKeyFile } from '../../../src/cli/commands/keygen.ts';
-import type { RunningRouter, ServeConfig } from '../../../src/node/configuration/serve-config.ts';
+import type { RunningRouter } from '../../../src/node/configuration/serve-config.ts';
 import { type Logger, silentLogger } from '../../../src/runtime/logger.ts';
 import { openEmbeddedSync } from '../../../src/sync/node/embedded-sync.ts';
-import { startRouterByFlags } from '../routers/router-by-flags.ts';
+import { type RouterByFlags, startRouterByFlags } from '../routers/router-by-flags.ts';
 
 /** Credentials that a sync job of the cluster is started with. */
 export interface SyncCredentials {
@@ -41,12 +41,12 @@ export interface EmbeddedCluster {
    * A router in front of a server, without a snapshot file: it knows nothing until it is told.
    * @param options flags of `serve` in place of the demo's, `undefined` to leave one out: with the `secure-port` of a
    *   router that was closed, it comes back at its address
-   * @param configure for what no flag sets
+   * @param more what no flag sets, and whether the files of credentials are read again
    */
   startRouter(
     apiServer: ExampleApiServer,
     options?: Readonly<Record<string, readonly string[] | undefined>>,
-    configure?: (config: ServeConfig) => ServeConfig,
+    more?: Pick<RouterByFlags, 'configure' | 'source'>,
   ): Promise<RunningRouter>;
   /** A kubeconfig of the sync job for one of the servers. @returns its path */
   kubeconfig(apiServer: ExampleApiServer): Promise<string>;
@@ -105,17 +105,11 @@ export async function createEmbeddedCluster(logger: Logger = silentLogger): Prom
           ...options,
         }),
       ),
-    async startRouter(apiServer, options, configure) {
+    async startRouter(apiServer, options, more) {
       const snapshotKeys = join(keys, publicKeysFile);
       const demo = serveFlags({ apiServer, certificates, snapshotKeys, snapshotFile: '', logger });
       const flags = { ...demo, 'snapshot-file': undefined, ...options };
-      return closing(
-        await startRouterByFlags(flags, {
-          logger,
-          more: { openEmbeddedSync },
-          ...(configure && { configure }),
-        }),
-      );
+      return closing(await startRouterByFlags(flags, { logger, more: { openEmbeddedSync }, ...more }));
     },
     kubeconfig: (apiServer) =>
       writeKubeconfig(join(directory, `${apiServer.serverId}.kubeconfig`), {
