@@ -35,7 +35,7 @@ async function clusterBehindRouters(context: TestContext, first: Flags = {}, con
     ...cluster.credentials,
     servers: [a, b, c].map(({ serverId, url }) => ({ id: serverId, url })),
     routers: routers.map(({ origin }) => ({ url: origin })),
-    timing: { interval: 50 },
+    timing: { interval: 250 },
   });
   for (const { origin } of routers) {
     await eventuallyReturns(askRouter(context, origin, cluster).status, ({ servers }) =>

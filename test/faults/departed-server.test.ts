@@ -29,7 +29,7 @@ async function upgrading(context: Parameters<typeof syncCluster>[0]) {
     peers: { allowLoopback: true },
     kubernetes: { kubeconfig: await cluster.kubeconfig(local) },
     routers: [{ url: router.origin }],
-    timing: { interval: 50 },
+    timing: { interval: 250 },
   };
   const agent = clientAgent(context, cluster);
   const ask = async (path: string, method = 'GET', accept = 'application/json') => {
