@@ -306,7 +306,7 @@ test('what a router knew outlives its restart, and a file that others may write 
 
 test('the metrics say when the kubeconfig expires; another one under the same name is taken on SIGHUP, and one that is of no use is not', async (context) => {
   const cluster = await syncCluster(context);
-  const other = await syncCluster(context);
+  const other = await syncCluster(context, { hasOwnAuthorities: true });
   const a = await cluster.startServer({ version: '1.26', name: 'cp-a' });
   await other.startServer({ version: '1.36', name: 'other' });
   const kubeconfig = await cluster.kubeconfig(a);

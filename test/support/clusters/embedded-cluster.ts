@@ -13,9 +13,10 @@ import { writeKubeconfig } from '../../../demo/kubeconfig.ts';
 import { serveFlags } from '../../../demo/routers.ts';
 import { generateKeyFiles, publicKeysFile, signingKeyFile } from '../../../src/cli/commands/keygen.ts';
 import type { RunningRouter } from '../../../src/node/configuration/serve-config.ts';
-import { type Logger, silentLogger } from '../../../src/runtime/logger.ts';
+import { silentLogger } from '../../../src/runtime/logger.ts';
 import { openEmbeddedSync } from '../../../src/sync/node/embedded-sync.ts';
 import { type RouterByFlags, startRouterByFlags } from '../routers/router-by-flags.ts';
+import { sharedCertificates } from './shared-certificates.ts';
 
 /** Credentials that a sync job of the cluster is started with. */
 export interface SyncCredentials {
@@ -54,9 +55,18 @@ export interface EmbeddedCluster {
   close(): Promise<void>;
 }
 
-export async function createEmbeddedCluster(logger: Logger = silentLogger): Promise<EmbeddedCluster> {
+export interface EmbeddedClusterOptions {
+  /** True if no other cluster may have its authorities. Default: false. */
+  readonly hasOwnAuthorities?: boolean;
+}
+
+export async function createEmbeddedCluster({
+  hasOwnAuthorities = false,
+}: EmbeddedClusterOptions = {}): Promise<EmbeddedCluster> {
+  const logger = silentLogger;
   const directory = await mkdtemp(join(tmpdir(), 'mixed-version-proxy-cluster-'));
-  const certificates = await createDemoCertificates(join(directory, 'pki'));
+  const createCertificates = hasOwnAuthorities ? createDemoCertificates : sharedCertificates;
+  const certificates = await createCertificates(join(directory, 'pki'));
   const keys = join(directory, 'keys');
   await generateKeyFiles(keys, 'EdDSA');
   const read = (path: string) => readFile(path, 'utf8');

@@ -5,11 +5,18 @@ import { runSync, type SyncOptions } from '../../../src/sync/node/index.ts';
 import type { SyncLoop } from '../../../src/sync/sync-loop.ts';
 import { type OwnPathsClient, ownPathsClient } from '../clients/own-paths-client.ts';
 import { pauseAfter } from '../eventually.ts';
-import { createEmbeddedCluster, type EmbeddedCluster } from './embedded-cluster.ts';
+import {
+  createEmbeddedCluster,
+  type EmbeddedCluster,
+  type EmbeddedClusterOptions,
+} from './embedded-cluster.ts';
 
 /** A cluster on loopback that ends with the test. */
-export async function syncCluster(context: TestContext): Promise<EmbeddedCluster> {
-  const cluster = await createEmbeddedCluster();
+export async function syncCluster(
+  context: TestContext,
+  options?: EmbeddedClusterOptions,
+): Promise<EmbeddedCluster> {
+  const cluster = await createEmbeddedCluster(options);
   context.after(() => cluster.close());
   return cluster;
 }

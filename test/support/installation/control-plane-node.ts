@@ -94,8 +94,8 @@ export async function controlPlaneNode(context: TestContext, options: NodeOption
     name: 'cp-a',
     hostname: options.hostname ?? hostname(),
     filter: (request, response, next) => {
-      const isReader = peerName(request) === 'mixed-version-proxy-reader';
-      if (!isReader || cluster.store.list(clusterRoles).length > 0) next();
+      const hasRights = cluster.store.list(clusterRoles).length > 0;
+      if (hasRights || peerName(request) !== 'mixed-version-proxy-reader') next();
       else response.writeHead(403).end();
     },
   });
