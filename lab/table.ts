@@ -84,6 +84,11 @@ export const laboratory: readonly Bench[] = [
         question: 'What does a router cost that nobody asks?',
       },
       {
+        name: 'worker',
+        module: 'measure/worker.ts',
+        question: 'What do the first request of a Worker, and those after it, cost?',
+      },
+      {
         name: 'snapshot',
         module: 'measure/snapshot.ts',
         question: 'What does a snapshot of a large cluster cost to make, sign, read and hold?',

@@ -42,6 +42,8 @@ export async function startEdgeProcess(options: EdgeProcessOptions): Promise<Run
     const port = await listeningPort(child);
     return {
       origin: `https://127.0.0.1:${port}`,
+      // It has listened, so that there is one.
+      pid: child.pid ?? 0,
       output: () => output,
       ended: life.ended.then(() => undefined),
       close: end,

@@ -2,6 +2,8 @@
 export interface RunningEdge {
   /** `https://127.0.0.1:port`. */
   readonly origin: string;
+  /** Of its process. */
+  readonly pid: number;
   /** Output of the process so far, for failure messages. */
   output(): string;
   /** Resolves when the process has ended, for whatever reason. */

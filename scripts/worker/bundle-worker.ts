@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { gzipSync } from 'node:zlib';
@@ -30,13 +31,15 @@ export interface WorkerModule {
  * compiles a module when it is imported, so that a start pays for the entry alone.
  */
 export async function bundleWorker(): Promise<readonly WorkerModule[]> {
+  const { parts, program } = await firstLookAtWorker();
   const result = await build({
     ...workerOptions,
+    define: { workerProgram: JSON.stringify(program) },
     chunkNames: '[name]-[hash]',
     minify: true,
     keepNames: false,
     legalComments: 'none',
-    plugins: [partsAfterApp(await partsOfWorker()), templatesApart],
+    plugins: [partsAfterApp(parts), templatesApart],
   });
   return modulesOf(result);
 }
@@ -56,19 +59,28 @@ const workerOptions = {
   logLevel: 'silent',
 } satisfies BuildOptions & { write: false; metafile: true };
 
-/**
- * Source files that are imported only when they are needed, but for what the entry itself loads. Known before the bundle is
- * made: some are imported at once elsewhere, and which import esbuild meets first is chance.
- */
-async function partsOfWorker(): Promise<ReadonlySet<string>> {
-  const { metafile } = await build(workerOptions);
-  return new Set(
+interface FirstLook {
+  /**
+   * Source files that are imported only when they are needed, but for what the entry itself loads. Known before the bundle is
+   * made: some are imported at once elsewhere, and which import esbuild meets first is chance.
+   */
+  readonly parts: ReadonlySet<string>;
+  /** Names the program: a digest of all its code (src/edge/platform/program.ts). */
+  readonly program: string;
+}
+
+async function firstLookAtWorker(): Promise<FirstLook> {
+  const { metafile, outputFiles } = await build(workerOptions);
+  const hash = createHash('sha256');
+  for (const { text } of outputFiles) hash.update(text);
+  const parts = new Set(
     Object.entries(metafile.inputs)
       .filter(([input]) => input !== entrySource)
       .flatMap(([, { imports }]) => imports)
       .filter(({ kind, external }) => kind === 'dynamic-import' && external !== true)
       .map(({ path }) => join(root, path)),
   );
+  return { parts, program: hash.digest('base64url').slice(0, 16) };
 }
 
 /**

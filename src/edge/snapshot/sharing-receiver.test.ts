@@ -105,6 +105,34 @@ test('what was tampered with in the store is not used, and can be replaced by a 
   assert.equal(place.stored, jws);
 });
 
+test('an isolate of the same program takes over what another has checked; one of another program checks it', async () => {
+  const { place, open } = sharedPlace();
+  const jws = await sealed(3);
+  await receiverOn(open(), { program: 'one' }).accept(jws);
+  assert.match(String(place.stored), /"checkedBy":"one"/);
+  for (const program of ['one', 'another', undefined]) {
+    const receiver = receiverOn(open(), { program });
+    await receiver.catchUp();
+    assert.deepEqual([receiver.current()?.generation, await receiver.sealed()], [3, jws], String(program));
+    assert.equal(receiver.current()?.resource('', 'v1', 'pods')?.servers.length, 1);
+  }
+  await receiverOn(open(), { program: 'another' }).accept(
+    await sealed(3, ['v1/pods'], { createdAt: at(noon + minute) }),
+  );
+  assert.match(String(place.stored), /"checkedBy":"another"/);
+});
+
+test('what was tampered with behind the signature is not used, whoever says to have checked it', async () => {
+  const { place, open } = sharedPlace();
+  await receiverOn(open(), { program: 'one' }).accept(await sealed(3));
+  place.stored = place.stored?.replace('core.pods', 'core.pots');
+  for (const program of ['one', 'another']) {
+    const receiver = receiverOn(open(), { program });
+    await receiver.catchUp();
+    assert.equal(receiver.current(), undefined, program);
+  }
+});
+
 test('while the store is away a push counts in its receiver, and the response says that it was not kept', async () => {
   const { place, open } = sharedPlace();
   place.away = true;

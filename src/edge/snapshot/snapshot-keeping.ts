@@ -5,8 +5,11 @@ import type { Logger } from '../../runtime/logger.ts';
 import { withDeadline } from '../../runtime/time.ts';
 import { sealedSnapshotLimit } from '../../snapshot/format/limits.ts';
 import { SnapshotError } from '../../snapshot/format/snapshot-error.ts';
+import { readStoredSets } from '../../snapshot/format/stored-sets.ts';
 import {
   type Acceptance,
+  type FromStore,
+  type Held,
   SnapshotReceiver,
   type SnapshotReceiverOptions,
 } from '../../snapshot/receiving/receiver.ts';
@@ -17,7 +20,9 @@ import {
 } from '../../snapshot/receiving/snapshot-store.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';
+import { partsOfSealed } from '../../snapshot/signing/open-sealed.ts';
 import type { DurableObjectNamespace, WaitUntil } from '../platform/bindings.ts';
+import { program } from '../platform/program.ts';
 
 /** A stored snapshot, with a tag that changes with every write. */
 interface TaggedSnapshot {
@@ -52,17 +57,21 @@ export interface SharingReceiverOptions extends SnapshotReceiverOptions {
   readonly store: SharedSnapshotStore;
   /** Milliseconds. Default `performance.now`. */
   readonly monotonicClock?: () => number;
+  /** The program that runs here: what it has checked, it need not check again in another isolate. Default: it is not known. */
+  readonly program?: string | undefined;
 }
 
 /** Before it takes a push it reads what the others have stored, which passes the same checks. */
 export class SharingReceiver extends SnapshotReceiver {
   readonly #store: SharedSnapshotStore;
   readonly #monotonicClock: () => number;
+  readonly #program: string | undefined;
   #confirmedAt: number | undefined;
 
   constructor(options: SharingReceiverOptions) {
     super({ ...options, isStoreShared: true });
     this.#store = options.store;
+    this.#program = options.program;
     this.#monotonicClock = options.monotonicClock ?? (() => performance.now());
   }
 
@@ -84,6 +93,21 @@ export class SharingReceiver extends SnapshotReceiver {
       this.#store.takeNoteOf(change.tag);
     }
     this.#confirmedAt = Math.max(begunAt, this.#confirmedAt ?? begunAt);
+  }
+
+  protected override async textOf(held: Held): Promise<string> {
+    if (this.#program === undefined) return super.textOf(held);
+    // Only who is pushed to needs it.
+    const { storedSets } = await import('../../snapshot/format/write-stored-sets.ts');
+    const text = `${held.jws}\n${await storedSets(held.table.snapshot.servedSets, this.#program)}`;
+    return text.length > sealedSnapshotLimit ? super.textOf(held) : text;
+  }
+
+  protected override async fromStore(stored: string): Promise<FromStore> {
+    const { jws, sets = '' } = partsOfSealed(stored);
+    const { checked, text = sets } = (await readStoredSets(sets, this.#program ?? '')) ?? {};
+    if (checked !== undefined) return { sealed: jws, checked };
+    return { sealed: text === sets ? stored : `${jws}\n${text}` };
   }
 
   async #knowingTheOthers(take: () => Promise<Acceptance>): Promise<Acceptance> {
@@ -185,6 +209,7 @@ export async function createSharedSnapshots({
     addressPolicy,
     store,
     logger,
+    program,
     // Others may have known since the last look what that look has not found.
     serverConfirmedAt() {
       const lookedAt = receiver.confirmedAt();

@@ -37,11 +37,14 @@ import {
   versionDiscovery,
 } from './schema.ts';
 import { groupText, type PackedSet, servedSetKey } from './served-set-key.ts';
+import { knownTextsOf } from './stored-sets.ts';
 
 type ParseSnapshotResult =
   | { readonly ok: true; readonly snapshot: Snapshot }
   /** The first hundred errors, each with its path; where there are more, a last entry says how many. */
   | { readonly ok: false; readonly issues: readonly DocumentIssue[] };
+
+type CheckedSets = Pick<Snapshot, 'servedSets'>;
 
 // Sets and groups that have been checked, each as the very object that it came back as.
 const checkedSets = new WeakMap<object, { readonly key: string; readonly set: ServedSet }>();
@@ -56,12 +59,12 @@ function checkedBefore<Value>(checked: WeakMap<object, Value>, input: unknown): 
  * Never throws for bad input.
  *
  * @param setsText the sets, as the function of that name writes them, if `text` has none; the same limit
- * @param previous a checked snapshot: its sets need not be there again, and others may be given as their difference from one
+ * @param previous of a checked snapshot: its sets need not be there again, and others may be given as their difference from one
  */
 export async function parseSnapshotText(
   text: string,
   setsText?: string,
-  previous?: Snapshot,
+  previous?: CheckedSets,
 ): Promise<ParseSnapshotResult> {
   const slice = createTimeSlice();
   const values: unknown[] = [];
@@ -99,7 +102,7 @@ function fitsInBytes(text: string, limit: number): boolean {
  * if (!result.ok) console.log(result.issues.length > 0); // true
  * ```
  */
-export async function parseSnapshot(input: unknown, previous?: Snapshot): Promise<ParseSnapshotResult> {
+export async function parseSnapshot(input: unknown, previous?: CheckedSets): Promise<ParseSnapshotResult> {
   const issues = new IssueList();
   const snapshot = await new SnapshotReader(issues, previous).snapshot(input);
   return snapshot === undefined ? { ok: false, issues: issues.toArray() } : { ok: true, snapshot };
@@ -118,15 +121,8 @@ export async function checkServedSet(set: ServedSet): Promise<CheckedSet> {
 
 type Read<Value> = (input: unknown, path: string) => Value | undefined | Promise<Value | undefined>;
 
-const setMembers: ReadonlySet<string> = new Set<keyof PackedSet>([
-  'base',
-  'storageVersions',
-  'subresources',
-  'storageVersionHashes',
-  'schemas',
-  'discovery',
-  'openapiV3',
-]);
+const setMaps = ['storageVersions', 'subresources', 'storageVersionHashes', 'schemas', 'openapiV3'] as const;
+const setMembers: ReadonlySet<string> = new Set<keyof PackedSet>(['base', 'discovery', ...setMaps]);
 
 /**
  * Characters that an entry of a set's map counts in `snapshotLimits.unpacked`. A set that differs in one entry has a
@@ -161,7 +157,7 @@ class SnapshotReader {
   readonly #sets = new Map<string, ServedSet>();
   #characters = 0;
 
-  constructor(issues: IssueList, previous?: Snapshot) {
+  constructor(issues: IssueList, previous?: CheckedSets) {
     this.#issues = issues;
     this.#held = new Map(Object.entries(previous?.servedSets ?? {}));
   }
@@ -357,14 +353,14 @@ class SnapshotReader {
   async #fits(set: ServedSet, base?: ServedSet): Promise<boolean> {
     const { unpacked } = snapshotLimits;
     const isFirst = this.#characters <= unpacked;
-    for (const group of set.discovery ?? []) {
-      this.#characters += groupText(group).length;
+    // Groups that were stored are not parsed for this.
+    const stored = knownTextsOf(set)?.get('discovery');
+    for (const group of stored ?? set.discovery ?? []) {
+      this.#characters += (typeof group === 'string' ? group : groupText(group)).length;
       await this.#slice.rest();
     }
-    const { discovery: _discovery, ...maps } = set;
-    const ofBase = new Set<unknown>(Object.values(base ?? {}));
-    const own = Object.values(maps).filter((map) => !ofBase.has(map));
-    for (const map of own) this.#characters += entryCharacters * Object.keys(map ?? {}).length;
+    const own = setMaps.filter((name) => set[name] !== base?.[name]);
+    for (const name of own) this.#characters += entryCharacters * Object.keys(set[name] ?? {}).length;
     if (this.#characters <= unpacked) return true;
     if (isFirst) this.#issues.add('servedSets', `must not stand for more than ${unpacked} characters`);
     return false;

@@ -26,7 +26,12 @@ export function groupText(group: APIGroupDiscovery): string {
   return text;
 }
 
-async function mapText(map: Readonly<Record<string, unknown>>, slice: TimeSlice): Promise<string> {
+/** Of a value that was parsed from it. */
+export function rememberText(value: object, text: string): void {
+  texts.set(value, text);
+}
+
+export async function mapText(map: Readonly<Record<string, unknown>>, slice: TimeSlice): Promise<string> {
   const known = texts.get(map);
   if (known !== undefined) return known;
   const entries: string[] = [];

@@ -79,6 +79,11 @@ export interface Taken {
   readonly saved: Promise<string | undefined>;
 }
 
+export interface FromStore {
+  readonly sealed: string;
+  readonly checked?: Snapshot['servedSets'] | undefined;
+}
+
 /** Something to know of the snapshot in use that refuses nothing. */
 export interface SnapshotConcern {
   /** For everybody: without a detail. */
@@ -296,9 +301,9 @@ export class SnapshotReceiver {
   }
 
   /** Signature, content, addresses, creation time: every check that does not depend on the snapshot in use. */
-  async #open(text: string) {
+  async #open(text: string, checked?: Snapshot['servedSets']) {
     const previous = this.held && { snapshot: this.held.table.snapshot, digest: this.held.digest };
-    const { snapshot, ...signed } = await openSnapshot(text, this.options.keys(), previous);
+    const { snapshot, ...signed } = await openSnapshot(text, this.options.keys(), previous, checked);
     const acceptable = this.acceptable(snapshot);
     // A renewal of the held one comes without the addresses that were left out of it.
     const isHeld = this.held !== undefined && this.held.digest === signed.digest;
@@ -343,7 +348,8 @@ export class SnapshotReceiver {
   }
 
   protected async check(stored: string): Promise<Held> {
-    const { snapshot, ...opened } = await this.#open(stored);
+    const { sealed, checked } = await this.fromStore(stored);
+    const { snapshot, ...opened } = await this.#open(sealed, checked);
     const held = this.held;
     const table =
       held?.digest === opened.digest
@@ -359,6 +365,11 @@ export class SnapshotReceiver {
   /** The text that the store gets. */
   protected textOf(held: Held): Promise<string> {
     return sealedText(held);
+  }
+
+  /** What is stored, as it was sealed; and sets of it that are known to be right. */
+  protected async fromStore(stored: string): Promise<FromStore> {
+    return { sealed: stored };
   }
 
   /** Puts it in use, and has it stored beside that, or before it where others share the store. */

@@ -1,4 +1,6 @@
-/** Keeps a snapshot sealed as it came, so that a restart checks the signature again and trusts no disk. */
+/**
+ * Keeps a snapshot with its signature, so that a restart checks that again and trusts no disk for what the cluster serves.
+ */
 export interface SnapshotStore {
   /** The text that was saved last, `undefined` when there is none. Rejects when the store cannot be read. */
   load(): Promise<string | undefined>;
@@ -6,7 +8,7 @@ export interface SnapshotStore {
    * Replaces what is stored, whole or not at all. Rejects when it is not certain that it was; with
    * `StoreChangedError` when a store that several share holds something that this receiver does not know yet.
    *
-   * @param sealed as `sealSnapshot` makes it
+   * @param sealed as `sealSnapshot` makes it, or as the receiver that owns the store writes it
    */
   save(sealed: string): Promise<void>;
 }

@@ -22,6 +22,7 @@ export interface OpenedSnapshot {
  * Whether it is newer than what is held, and whether its addresses may be dialled, is for `SnapshotReceiver`.
  *
  * @param previous one that was opened: its sets need not be there again
+ * @param checked sets that have been checked otherwise, which need not be there either
  * @throws {SnapshotError} `Unsigned`, `UnknownKey`, `BadSignature`, `TooLarge`, `Invalid`.
  *
  * @example
@@ -40,6 +41,7 @@ export async function openSnapshot(
   sealed: string,
   keys: PinnedKeySet,
   previous?: Pick<OpenedSnapshot, 'snapshot' | 'digest'>,
+  checked?: Snapshot['servedSets'],
 ): Promise<OpenedSnapshot> {
   requireLength(sealed, snapshotRules);
   const { jws, sets } = partsOfSealed(sealed);
@@ -51,7 +53,8 @@ export async function openSnapshot(
     const { snapshot } = previous;
     return { ...signed, snapshot: { ...snapshot, metadata: { ...snapshot.metadata, createdAt } } };
   }
-  const parsed = await parseSnapshotText(text, sets, previous?.snapshot);
+  const servedSets = { ...checked, ...previous?.snapshot.servedSets };
+  const parsed = await parseSnapshotText(text, sets, { servedSets });
   if (!parsed.ok) throw invalid(parsed.issues);
   return { ...signed, snapshot: parsed.snapshot };
 }
