@@ -33,7 +33,7 @@ const occasions: readonly Occasion[] = [
   {
     name: 'and the first request',
     sources: ['src/edge/worker/worker-app.ts'],
-    limits: { bytes: 138_500, gzippedBytes: 51_200 },
+    limits: { bytes: 142_000, gzippedBytes: 52_200 },
   },
   {
     name: 'and its key, where it signs assertions',
