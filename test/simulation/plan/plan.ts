@@ -110,6 +110,7 @@ export function planOf(seed: number): Plan {
   if (third !== undefined) replace(order[0] ?? 0, third);
   else if (isRollback) replace(order[0] ?? 0, first);
   const last = at;
+  if (draws.chance('plan/absence', 0.05)) events.push(maintenance(draws, last, order[0] ?? 0, flavours));
   // Few kinds of faults in one run, and then strong ones: rare events need unfair chance.
   const themes = 1 + draws.below('plan/themes', 3);
   const clocks: Record<string, { offset: number; drift: number }> = {};
@@ -125,6 +126,13 @@ export function planOf(seed: number): Plan {
     hasLeases: draws.chance('plan/leases', 0.85),
     events,
   };
+}
+
+/** A server that is stopped for longer than it takes to depart, and then comes back as it was. */
+function maintenance(draws: Draws, at: number, server: number, flavours: readonly Flavour[]): PlanEvent {
+  const down = draws.between('plan/absence', 8_000, 12_000);
+  const to = flavours[server] ?? { binary: 35 };
+  return { at: at + 500, kind: 'replace', server, how: 'SIGTERM', down, lease: 300, ready: 1_500, to };
 }
 
 interface Making {

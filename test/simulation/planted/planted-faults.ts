@@ -16,14 +16,9 @@ const has =
   ({ events }: Plan): boolean =>
     kinds.every((kind) => events.some((event) => event.kind === kind));
 
-/** A server is away for longer than it takes to depart, after it was the only one of its version. */
+/** A server is away for longer than it takes to depart. */
 const departs = ({ events }: Plan): boolean =>
-  events.some(
-    (event, index) =>
-      event.kind === 'replace' &&
-      event.down + event.ready > 5_000 &&
-      events.slice(0, index).some((other) => other.kind === 'replace' && other.server === event.server),
-  );
+  events.some((event) => event.kind === 'replace' && event.down > 5_000);
 
 /** Nobody reads for longer than a snapshot waits until it is renewed. */
 const isCutOffForLong = ({ events }: Plan): boolean =>
@@ -50,10 +45,10 @@ export const plantedFaults: readonly PlantedFault[] = [
     replacement: 'export const confirmedWithin = 6_000_000;',
   },
   {
-    name: 'a watch stays at a server of another version after its local server is back',
-    file: 'src/routing/preferred-version.ts',
-    text: '(wasByVersion || isOfAnotherVersion)',
-    replacement: 'wasByVersion',
+    name: 'watches move only once the version has changed',
+    file: 'src/proxy/decider.ts',
+    text: 'if (isOfAnotherVersion && untilSettled > 0) return true;',
+    replacement: 'if (isOfAnotherVersion && untilSettled < 0) return true;',
   },
   {
     name: 'watches never move to the version that responds',
@@ -175,10 +170,9 @@ export const plantedFaults: readonly PlantedFault[] = [
   {
     name: 'what only a server that has departed served is gone at once',
     needs: departs,
-    file: 'src/routing/decide.ts',
-    text: '  if (servers.some(({ departed }) => departed)) return ofDepartedServer;\n',
-    replacement:
-      '  if (servers.some(({ departed }) => departed && servers.length === 0)) return ofDepartedServer;\n',
+    file: 'src/sync/reading/cluster-state.ts',
+    text: 'return timing.grace > 0 ? { missingSince: undefined, departedAt: now } : undefined;',
+    replacement: 'return undefined;',
   },
   {
     name: 'changes to come are forgotten when the clock is set',
