@@ -93,12 +93,10 @@ export class Decider {
     if (!enabled || before.reason === 'AlreadyRerouted') return false;
     const view = this.view();
     const table = view.known;
+    const settling = { now: steadyClock(), preferredVersion };
+    const untilSettled = untilVersionSettles(requestInfo, table, settling);
     // A request that waits is decided by the versions that count once it goes on. The clock is read after that: not too early.
-    const untilItGoesOn = heldBackFor({ requestInfo, decision: before, view }, this.#settings);
-    const now = steadyClock();
-    // While servers are to be tried, a request waits a moment at a time.
-    const untilSettled = untilVersionSettles(requestInfo, table, { now, preferredVersion });
-    const at = now + Math.max(untilItGoesOn, untilSettled);
+    const at = steadyClock() + untilSettled;
     const preferred = table && preferredMinor(table, preferredVersion, at);
     const isOfAnotherVersion =
       table?.comparison !== undefined &&

@@ -16,27 +16,25 @@ type HoldSettings = Pick<
   'enabled' | 'routingTable' | 'health' | 'preferredVersion' | 'steadyClock' | 'monotonicClock'
 >;
 
-/** Milliseconds between two looks whether a server has been read that others may know already. */
-const untilReadAgain = 100;
-/** The same, whether each server has been tried, where what is known of one may be of long ago. */
-const untilTried = 20;
+/** Nobody can say beforehand for how long: what is waited for is a change of the book of servers, or a snapshot. */
+export const untilTold = Number.POSITIVE_INFINITY;
 
-/** @returns milliseconds that a request has to wait before it is sent; 0 for nearly every one */
+/** @returns milliseconds that a request has to wait before it is sent, or `untilTold`; 0 for nearly every one */
 export function heldBackFor(request: DecidedRequest, settings: HoldSettings): number {
   const { enabled, health, routingTable, steadyClock, preferredVersion } = settings;
   const { requestInfo, decision, view } = request;
   // The first router of a rerouted request has waited already. To wait here would carry the request past the change, to a server
   // of the version before.
   if (!enabled || decision.reason === 'AlreadyRerouted') return 0;
-  if (health?.areToBeTried() && requestInfo.isResourceRequest) return untilTried;
+  if (health?.areToBeTried() && requestInfo.isResourceRequest) return untilTold;
   // A router that has just been started does not know what others go by.
-  if (requestInfo.isResourceRequest && routingTable.isAwaited?.() === true) return untilReadAgain;
+  if (requestInfo.isResourceRequest && routingTable.isAwaited?.() === true) return untilTold;
   const { known: table } = view;
   // Nearly always: no look at the clock, then.
   if (table?.comparison === undefined && (health === undefined || health.notKnown().size === 0)) return 0;
   const now = steadyClock();
   const wait = untilVersionSettles(requestInfo, table, { now, preferredVersion });
-  return wait === 0 && mayBeKnownToOthers(request, settings, now) ? untilReadAgain : wait;
+  return wait === 0 && mayBeKnownToOthers(request, settings, now) ? untilTold : wait;
 }
 
 /**

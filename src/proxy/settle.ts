@@ -3,15 +3,15 @@ import { systemClock } from '../runtime/time.ts';
 import { countsAfter, versionSettlesFor } from '../snapshot/routing-table/version-instants.ts';
 import type { AdmittedRequest } from './admitted-request.ts';
 import type { Decider } from './decider.ts';
-import { heldBackFor, isUnconfirmed } from './hold-back.ts';
+import { heldBackFor, isUnconfirmed, untilTold } from './hold-back.ts';
 import type { RouterSettings } from './options.ts';
 
 /** Milliseconds over which watches that have waited are opened: all of them end before the version changes. */
 const watchesOpenedOver = 3_000;
 
-/** Milliseconds between two looks whether servers have confirmed what they are, and how often it is looked. */
+/** Milliseconds after which silent servers are asked again what they are (`isUnconfirmed` asks them), and how often. */
 const untilAskedAgain = 100;
-const confirmedSoon = 20;
+const askedAtMost = 20;
 
 /**
  * Milliseconds for which a request waits at most: as long as a router that begins holds back what depends on the version. When
@@ -51,7 +51,7 @@ async function settledAfter(
   // Nobody waits for a client that has left; a transport sends nothing for one.
   const { signal } = request.inbound;
   const isForTrial = health?.areToBeTried();
-  let unconfirmed = confirmedSoon;
+  let asked = 0;
   let spread = request.requestInfo.verb === 'watch' && !isForTrial ? random() * watchesOpenedOver : 0;
   let waiting = request;
   const since = monotonicClock();
@@ -59,10 +59,11 @@ async function settledAfter(
   for (let left = wait; !signal.aborted; left = heldBackFor(waiting, settings)) {
     const rest = since + waitsAtMost - monotonicClock();
     if (left > 0 && rest <= 0) return { ...request, decision: unavailableDecision('ServerNotKnown') };
-    if (left > 0) await systemClock.sleep(Math.min(left, rest), signal);
+    if (left === untilTold && health !== undefined) await health.changed(rest, request.inbound);
+    else if (left > 0) await systemClock.sleep(Math.min(left, rest), signal);
     // Servers that become several versions are asked at once; who cannot ask them responds with 503.
-    else if (unconfirmed > 0 && isUnconfirmed(waiting, settings)) {
-      unconfirmed--;
+    else if (asked < askedAtMost && isUnconfirmed(waiting, settings)) {
+      asked++;
       await systemClock.sleep(untilAskedAgain, signal);
     } else if (spread > 0) {
       await systemClock.sleep(spread, signal);

@@ -276,17 +276,33 @@ export class ServerBook {
    * @param client its signal ends the waiting as well: nobody waits for a client that has left
    */
   until(isOver: () => boolean, client?: Client): Promise<void> {
+    return isOver() ? Promise.resolve() : this.#wait(isOver, client);
+  }
+
+  /** Waits for the next change of the records, or `tellWaiters`. @param milliseconds for which it waits at most */
+  changed(milliseconds: number, client?: Client): Promise<void> {
+    return this.#wait(() => true, client, milliseconds);
+  }
+
+  /** To be called when that for which somebody waits may have come without a change here: a snapshot, or a point in time. */
+  tellWaiters(): void {
+    for (const waiter of [...this.#waiters]) if (waiter.isOver()) waiter.end();
+  }
+
+  #wait(isOver: Waiter['isOver'], client?: Client, milliseconds?: number): Promise<void> {
     const signal = client?.signal;
-    if (isOver() || signal?.aborted === true) return Promise.resolve();
+    if (signal?.aborted === true) return Promise.resolve();
     return new Promise((resolve) => {
       const waiter: Waiter = {
         isOver,
         end: () => {
           this.#waiters.delete(waiter);
+          clearTimeout(timer);
           signal?.removeEventListener('abort', waiter.end);
           resolve();
         },
       };
+      const timer = milliseconds === undefined ? undefined : setTimeout(waiter.end, milliseconds);
       this.#waiters.add(waiter);
       signal?.addEventListener('abort', waiter.end);
     });
@@ -366,7 +382,7 @@ export class ServerBook {
     const records = [...this.#records.values()];
     this.#endsAt = Math.min(...records.map(endsAt));
     this.#outdated = records.filter(isOutdated).length;
-    for (const waiter of [...this.#waiters]) if (waiter.isOver()) waiter.end();
+    this.tellWaiters();
     if (before === undefined || after === undefined) return;
     const now = this.#monotonic();
     const [wasUp, wasDown] = [isUp(before, now, this.#options), isDown(before, now, this.#options)];

@@ -42,7 +42,7 @@ interface FollowedServersOptions extends OutboundOptions, Pick<ProbeOptions, 'tr
   readonly onChanged: (id: string) => void;
 }
 
-/** Milliseconds between two looks whether this process stood still, and whether a server is silent. */
+/** Milliseconds between two looks whether this process stood still, a server is silent, and a request has waited long enough. */
 const lookEvery = 250;
 
 /** The effects of what is known of servers: probes, ends of connections, log. The knowledge itself is in the book. */
@@ -89,6 +89,7 @@ export class FollowedServers {
       health.look();
       this.#isolation();
       silence.look(destinationsIn(health));
+      health.tellWaiters();
     }, lookEvery).unref();
   }
 
@@ -128,6 +129,7 @@ export class FollowedServers {
     if (this.#isUrgent && !wasUrgent) this.#monitor.hurry();
     for (const { id } of followed) this.#tell(id);
     if (table !== undefined) this.#isOfBefore = false;
+    this.health.tellWaiters();
   }
 
   /** A response of the server at this origin broke off: it is probed at once. */
