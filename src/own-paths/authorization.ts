@@ -1,5 +1,6 @@
 import type { MiddlewareHandler } from 'hono';
 import { createMiddleware } from 'hono/factory';
+import * as v from 'valibot';
 import { firstHeader, headerLines } from '../apimachinery/raw-headers.ts';
 import { parseRequestInfo } from '../apimachinery/request-info.ts';
 import { retryAfterSeconds, statusResponse } from '../apimachinery/status.ts';
@@ -13,6 +14,7 @@ import { sha256Digest } from '../runtime/bytes.ts';
 import { type Logger, silentLogger } from '../runtime/logger.ts';
 import { SharedFlights } from '../runtime/shared-flights.ts';
 import { withDeadline } from '../runtime/time.ts';
+import { jsonText } from '../runtime/validation.ts';
 import type { ServerBook } from '../servers/server-book.ts';
 
 /** 401 for credentials that a server does not accept, 403 for callers who may not do what they ask, 503 where no server says. */
@@ -200,14 +202,12 @@ async function askOne(
   return response.status === 201 || response.status === 200 ? verdictIn(response.text) : 'unknown';
 }
 
+const reviewed = jsonText(v.object({ status: v.object({ allowed: v.boolean() }) }));
+
 function verdictIn(text: string | undefined): Verdict {
-  try {
-    const review: { readonly status?: { readonly allowed?: unknown } } | null = JSON.parse(text ?? '');
-    const allowed = review?.status?.allowed;
-    return allowed === true ? 'allowed' : allowed === false ? 'denied' : 'unknown';
-  } catch {
-    return 'unknown';
-  }
+  const review = v.safeParse(reviewed, text);
+  if (!review.success) return 'unknown';
+  return review.output.status.allowed ? 'allowed' : 'denied';
 }
 
 /** By the prefix alone: an API server of tomorrow may know more such headers than those of today. */

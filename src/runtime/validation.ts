@@ -30,6 +30,11 @@ export class IssueList {
   }
 }
 
+/** @returns the schema of a text that is JSON of this shape */
+export function jsonText<const Schema extends v.GenericSchema>(schema: Schema) {
+  return v.pipe(v.string(), v.parseJson(), schema);
+}
+
 /** `path.key`, `path["a b"]` or `path[3]`. */
 export function fieldPath(path: string, key: string | number): string {
   if (typeof key === 'number') return `${path}[${key}]`;

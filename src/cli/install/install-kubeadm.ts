@@ -3,7 +3,12 @@ import { kubeApiServerManifestPath } from '../serve/kube-apiserver-manifest.ts';
 import type { ControlPlane } from './control-plane.ts';
 import { diffText, type FileChange } from './file-change.ts';
 import { heldText, InstallLease } from './install-lease.ts';
-import { type InstallationSite, refuseUnlessPossible, waitUntil } from './installation-checks.ts';
+import {
+  type InstallationSite,
+  refuseUnlessPossible,
+  type StepName,
+  waitUntil,
+} from './installation-checks.ts';
 import { isMade, type Journal, planUndo, presentFiles, readJournal } from './journal.ts';
 import { backupPrefix, InstallationRefused, type KubeadmNode, orRefuse } from './kubeadm-node.ts';
 import {
@@ -76,10 +81,12 @@ export async function dryRunOfUndo(site: InstallationSite): Promise<string> {
   return diffText([...(await undoOf(journal, site.node)), ...ports]);
 }
 
-function chosen(steps: readonly Step[], { onlyStep, skipStep }: InstallationSite): readonly Step[] {
-  return steps.filter(
-    ({ name }) => (onlyStep.length === 0 || onlyStep.includes(name)) && !skipStep.includes(name),
-  );
+function isChosen(name: StepName, { onlyStep, skipStep }: InstallationSite): boolean {
+  return (onlyStep.length === 0 || onlyStep.includes(name)) && !skipStep.includes(name);
+}
+
+function chosen(steps: readonly Step[], site: InstallationSite): readonly Step[] {
+  return steps.filter(({ name }) => isChosen(name, site));
 }
 
 /**
@@ -87,10 +94,15 @@ function chosen(steps: readonly Step[], { onlyStep, skipStep }: InstallationSite
  * The steps of this run are taken back when one of them does not become ready.
  * @throws {InstallationRefused} when nothing has been changed, or everything has been put back
  */
-export async function install(wish: InstallationWish, site: InstallationSite): Promise<void> {
-  const unlock = await site.node.lock();
+export function install(wish: InstallationWish, site: InstallationSite): Promise<void> {
+  return locked(site, () => installLocked(wish, site));
+}
+
+/** One run at a time on a node. */
+async function locked({ node }: InstallationSite, work: () => Promise<void>): Promise<void> {
+  const unlock = await node.lock();
   try {
-    await installLocked(wish, site);
+    await work();
   } finally {
     await unlock();
   }
@@ -121,10 +133,7 @@ async function installLocked(wish: InstallationWish, site: InstallationSite): Pr
 
 async function runSteps(run: InstallationRun, lease: InstallLease): Promise<void> {
   const { site, controlPlane, plan } = run;
-  const { onlyStep, skipStep } = site;
-  const makesKubeconfig =
-    (onlyStep.length === 0 || onlyStep.includes('kubeconfig')) && !skipStep.includes('kubeconfig');
-  const prepared = makesKubeconfig
+  const prepared = isChosen('kubeconfig', site)
     ? await withKubeconfig(plan.preparations, site.node, controlPlane)
     : plan.preparations;
   const untilRouterIsBack = await run.findRouter();
@@ -166,13 +175,8 @@ async function runBack(
   await run.forget();
 }
 
-export async function undo(site: InstallationSite): Promise<void> {
-  const unlock = await site.node.lock();
-  try {
-    await undoLocked(site);
-  } finally {
-    await unlock();
-  }
+export function undo(site: InstallationSite): Promise<void> {
+  return locked(site, () => undoLocked(site));
 }
 
 async function undoLocked(site: InstallationSite): Promise<void> {

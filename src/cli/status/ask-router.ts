@@ -1,8 +1,9 @@
 import * as v from 'valibot';
-import { HttpsClient, type HttpsResponse } from '../../node/destinations/https-client.ts';
+import { HttpsClient, type HttpsResponse, statusOf } from '../../node/destinations/https-client.ts';
 import { parseRouterStatus, type RouterStatus } from '../../own-paths/status/status-schema.ts';
 import type { RequestToExplain } from '../../proxy/explain.ts';
 import { printable } from '../../runtime/printable.ts';
+import { jsonText } from '../../runtime/validation.ts';
 import { sealedSnapshotLimit } from '../../snapshot/format/limits.ts';
 import { CommandFailure } from '../terminal/command-context.ts';
 import { connectionError } from '../terminal/connection-error.ts';
@@ -27,7 +28,7 @@ function noRouter(connection: RouterConnection): CommandFailure {
 /** One connection for all requests, as a TLS handshake costs most. While it is idle it keeps no process alive. */
 const clients = new WeakMap<RouterConnection, HttpsClient>();
 
-const explanation = v.pipe(v.string(), v.parseJson(), v.looseObject({ notes: v.array(v.string()) }));
+const explanation = jsonText(v.looseObject({ notes: v.array(v.string()) }));
 
 export async function readExplanation(connection: RouterConnection, request: RequestToExplain) {
   const read = v.safeParse(explanation, await askToExplain(connection, request, 'application/json'));
@@ -99,13 +100,11 @@ function notTold(
   return new CommandFailure(1, [`${nameOf(connection)} returned ${status}: ${reason}`]);
 }
 
-const statusMessage = v.pipe(v.string(), v.parseJson(), v.object({ message: v.string() }));
-
 /** The router's own word (metav1.Status): what or whom it refuses, or that it cannot tell yet. */
 function ownReason(status: number, text: string): string | undefined {
   if (![400, 403, 503].includes(status)) return undefined;
-  const parsed = v.safeParse(statusMessage, text);
-  return parsed.success ? printable(parsed.output.message) : undefined;
+  const message = statusOf(text)?.message;
+  return message === undefined ? undefined : printable(message);
 }
 
 function unauthorized({ clientCertificate, headers, kubeconfig }: RouterConnection): string {

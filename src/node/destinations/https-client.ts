@@ -5,6 +5,7 @@ import { pipeline } from 'node:stream';
 import { connect, createSecureContext } from 'node:tls';
 import * as v from 'valibot';
 import { errorCode } from '../../runtime/errors.ts';
+import { jsonText } from '../../runtime/validation.ts';
 import type { AddressPolicy } from '../../snapshot/addresses/address-policy.ts';
 import { checkServerIdentity, guardedLookup, refusedAddress, tcpKeepAliveDelay } from './tls-dialer.ts';
 
@@ -276,21 +277,19 @@ function dnsNames(subjectAltName: string | undefined): readonly string[] {
   return (subjectAltName ?? '').split(', ').flatMap((name) => /^DNS:([A-Za-z0-9.-]+)$/.exec(name)?.[1] ?? []);
 }
 
-const failureStatus = v.object({
-  message: v.string(),
-  details: v.optional(
-    v.object({ causes: v.optional(v.array(v.object({ reason: v.string(), message: v.string() }))) }),
-  ),
-});
+const failureStatus = jsonText(
+  v.object({
+    message: v.string(),
+    details: v.optional(
+      v.object({ causes: v.optional(v.array(v.object({ reason: v.string(), message: v.string() }))) }),
+    ),
+  }),
+);
 
 /** The fields of a `metav1.Status` that are used here; `undefined` for any other body. */
 export function statusOf(text: string): v.InferOutput<typeof failureStatus> | undefined {
-  try {
-    const parsed = v.safeParse(failureStatus, JSON.parse(text));
-    return parsed.success ? parsed.output : undefined;
-  } catch {
-    return undefined;
-  }
+  const parsed = v.safeParse(failureStatus, text);
+  return parsed.success ? parsed.output : undefined;
 }
 
 /** `<status>: <message of the Status>` of a failed request. */

@@ -2,6 +2,7 @@ import * as v from 'valibot';
 import { CodedError } from '../../runtime/errors.ts';
 import { parseLargeJson } from '../../runtime/large-json.ts';
 import { createTimeSlice, withDeadline } from '../../runtime/time.ts';
+import { jsonText } from '../../runtime/validation.ts';
 
 export interface ServerDocument {
   readonly status: number;
@@ -74,19 +75,14 @@ function mediaTypeOf({ contentType }: ServerDocument): string {
 }
 
 export const jsonType = 'application/json';
-const statusDocument = v.object({
-  kind: v.literal('Status'),
-  code: v.number(),
-  message: v.optional(v.string(), ''),
-});
+const statusDocument = jsonText(
+  v.object({ kind: v.literal('Status'), code: v.number(), message: v.optional(v.string(), '') }),
+);
 
 /** The `metav1.Status` that a response is; an empty one if it is none. */
 function statusIn({ body }: ServerDocument): Partial<v.InferOutput<typeof statusDocument>> {
-  try {
-    return v.parse(statusDocument, JSON.parse(body));
-  } catch {
-    return {};
-  }
+  const parsed = v.safeParse(statusDocument, body);
+  return parsed.success ? parsed.output : {};
 }
 
 /**
