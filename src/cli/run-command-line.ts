@@ -1,3 +1,4 @@
+import { errorCode } from '../runtime/errors.ts';
 import type { Subcommand } from './terminal/command.ts';
 import { type CommandContext, CommandFailure, type ExitCode } from './terminal/command-context.ts';
 import type { Row } from './terminal/help.ts';
@@ -72,7 +73,7 @@ export async function runCommandLine(args: readonly string[], context: CommandCo
       return error.exitCode;
     }
     // The reader of the output has seen enough (`… | head`).
-    if (error instanceof Error && 'code' in error && error.code === 'EPIPE') return 0;
+    if (errorCode(error) === 'EPIPE') return 0;
     throw error;
   }
 }

@@ -14,7 +14,7 @@ import { sha256Digest } from '../runtime/bytes.ts';
 import { type Logger, silentLogger } from '../runtime/logger.ts';
 import { SharedFlights } from '../runtime/shared-flights.ts';
 import { withDeadline } from '../runtime/time.ts';
-import { jsonText } from '../runtime/validation.ts';
+import { fromJson } from '../runtime/validation.ts';
 import type { ServerBook } from '../servers/server-book.ts';
 
 /** 401 for credentials that a server does not accept, 403 for callers who may not do what they ask, 503 where no server says. */
@@ -202,7 +202,7 @@ async function askOne(
   return response.status === 201 || response.status === 200 ? verdictIn(response.text) : 'unknown';
 }
 
-const reviewed = jsonText(v.object({ status: v.object({ allowed: v.boolean() }) }));
+const reviewed = fromJson(v.object({ status: v.object({ allowed: v.boolean() }) }));
 
 function verdictIn(text: string | undefined): Verdict {
   const review = v.safeParse(reviewed, text);

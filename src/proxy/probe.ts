@@ -13,7 +13,7 @@ import { readText } from '../runtime/bytes.ts';
 import { parseLargeJson } from '../runtime/large-json.ts';
 import { FailureLog, type Logger } from '../runtime/logger.ts';
 import { createLimiter, createTimeSlice } from '../runtime/time.ts';
-import { jsonText } from '../runtime/validation.ts';
+import { fromJson } from '../runtime/validation.ts';
 import type { ProbeOutcome } from '../servers/server-states.ts';
 import type { ServerWord } from '../servers/server-word.ts';
 import type { APIGroupDiscovery } from '../snapshot/format/schema.ts';
@@ -191,7 +191,7 @@ interface ParsedDiscovery {
 }
 
 /** k8s.io/apimachinery pkg/version/types.go. Everybody may read it, by the same ClusterRole as `/readyz`. */
-const versionInfo = jsonText(
+const versionInfo = fromJson(
   v.object({
     gitVersion: v.string(),
     emulationMajor: v.optional(v.string()),

@@ -31,7 +31,7 @@ export class IssueList {
 }
 
 /** @returns the schema of a text that is JSON of this shape */
-export function jsonText<const Schema extends v.GenericSchema>(schema: Schema) {
+export function fromJson<const Schema extends v.GenericSchema>(schema: Schema) {
   return v.pipe(v.string(), v.parseJson(), schema);
 }
 

@@ -5,7 +5,7 @@ import type { JWK } from 'jose';
 import { choice, directory, section, setting } from '../../node/configuration/setting-types.ts';
 import { makeDirectory } from '../../node/files/make-directory.ts';
 import { replaceFile, writeNewFile } from '../../node/files/write-whole-file.ts';
-import { fileErrorMessage } from '../../runtime/errors.ts';
+import { errorCode, fileErrorMessage } from '../../runtime/errors.ts';
 import {
   describeKeysIssue,
   parseSnapshotKeys,
@@ -16,6 +16,7 @@ import { generateSigningKey } from '../../snapshot/signing/seal.ts';
 import { readFlags } from '../settings/read-settings.ts';
 import { type Command, helpHint } from '../terminal/command.ts';
 import { CommandFailure } from '../terminal/command-context.ts';
+import { jsonText } from '../terminal/structured-text.ts';
 
 /** Secret, for the sync job alone. */
 export const signingKeyFile = 'snapshot-signing-key.json';
@@ -80,7 +81,7 @@ export async function generateKeyFiles(directory: string, algorithm: SnapshotAlg
     return kid;
   } catch (cause) {
     if (cause instanceof CommandFailure) throw cause;
-    const taken = cause instanceof Error && 'code' in cause && cause.code === 'EEXIST';
+    const taken = errorCode(cause) === 'EEXIST';
     const reason = taken
       ? `${privatePath} exists: move it away first; it is never overwritten`
       : `cannot write to ${directory}: ${fileErrorMessage(cause)}`;
@@ -93,7 +94,7 @@ async function readPublicKeys(path: string): Promise<readonly JWK[]> {
   try {
     text = await readFile(path, 'utf8');
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return [];
+    if (errorCode(error) === 'ENOENT') return [];
     throw error;
   }
   const result = await parseSnapshotKeys(text);
@@ -106,8 +107,4 @@ async function readPublicKeys(path: string): Promise<readonly JWK[]> {
 
 function temporaryFor(path: string): string {
   return join(dirname(path), `.${basename(path)}.${randomUUID()}.tmp`);
-}
-
-function jsonText(value: unknown): string {
-  return `${JSON.stringify(value, null, 2)}\n`;
 }

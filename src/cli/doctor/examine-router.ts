@@ -8,7 +8,7 @@ import { localServerIdOf } from '../../node/process/local-server-id.ts';
 import { halfWayWarnings, ownServerWarnings } from '../../own-paths/status/router-status.ts';
 import { expiryOf } from '../../own-paths/status/status-sources.ts';
 import { durationText } from '../../runtime/duration-text.ts';
-import { errorMessage } from '../../runtime/errors.ts';
+import { errorCode, errorMessage } from '../../runtime/errors.ts';
 import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
 import { isOld, type RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { readClusterOnce } from '../../sync/node/embedded-sync.ts';
@@ -174,7 +174,7 @@ async function snapshotFindings(config: ServeConfig, context: CommandContext): P
     };
   } catch (error) {
     if (!(error instanceof CommandFailure)) throw error;
-    const isMissing = error.cause instanceof Error && 'code' in error.cause && error.cause.code === 'ENOENT';
+    const isMissing = errorCode(error.cause) === 'ENOENT';
     return isMissing
       ? only(
           'warning',

@@ -5,7 +5,7 @@ import { parseCertificates, subjectOf } from '../../node/callers/pem-files.ts';
 import type { CertificatePair, ServeConfig } from '../../node/configuration/serve-config.ts';
 import { askOverHttps, type HttpsResponse } from '../../node/destinations/https-client.ts';
 import { durationText } from '../../runtime/duration-text.ts';
-import { jsonText } from '../../runtime/validation.ts';
+import { fromJson } from '../../runtime/validation.ts';
 import { joinHostPort } from '../../snapshot/addresses/addresses.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import type { CommandContext } from '../terminal/command-context.ts';
@@ -109,7 +109,7 @@ const reviews = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
 const review = JSON.stringify({ apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' });
 
 /** Its response is the caller. Served from 1.28 on, to every authenticated user (ClusterRole `system:basic-user`). */
-const reviewed = jsonText(
+const reviewed = fromJson(
   v.object({
     status: v.object({
       userInfo: v.object({

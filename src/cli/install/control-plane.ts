@@ -3,7 +3,7 @@ import * as v from 'valibot';
 import type { ClusterAccess } from '../../node/credentials/cluster-access.ts';
 import { askOverHttps, failureText, type HttpsResponse } from '../../node/destinations/https-client.ts';
 import { errorMessage } from '../../runtime/errors.ts';
-import { jsonText } from '../../runtime/validation.ts';
+import { fromJson } from '../../runtime/validation.ts';
 import { joinHostPort } from '../../snapshot/addresses/addresses.ts';
 import type { TextChange } from './file-change.ts';
 import { InstallationRefused } from './kubeadm-node.ts';
@@ -129,7 +129,7 @@ export class ControlPlane {
   async #otherServicePorts(port: number) {
     const found = servicePorts.map(async ({ kind, path, pointer, schema }) => {
       const { status, text } = await this.#ask(path);
-      const present = v.safeParse(jsonText(schema), text);
+      const present = v.safeParse(fromJson(schema), text);
       // Without any, the next API server that starts writes its own.
       if (status !== 200 || !present.success || present.output === port) return [];
       return [{ kind, path, pointer, present: present.output }];
@@ -159,7 +159,7 @@ export class ControlPlane {
   ): Output {
     const url = `${this.#access.server}${path}`;
     if (status !== 200) throw new InstallationRefused(`${url} returned ${failureText({ status, text })}`);
-    const result = v.safeParse(jsonText(schema), text);
+    const result = v.safeParse(fromJson(schema), text);
     if (!result.success)
       throw new InstallationRefused(
         `GET ${url} returned something else than it should, at ${v.getDotPath(result.issues[0]) ?? 'its start'}`,

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import * as v from 'valibot';
-import { jsonText } from '../../runtime/validation.ts';
+import { fromJson } from '../../runtime/validation.ts';
 import type { ControlPlane } from './control-plane.ts';
 import { InstallationRefused, type SteadyClock } from './kubeadm-node.ts';
 
@@ -129,7 +129,7 @@ export class InstallLease {
   async #read(): Promise<Lease | undefined> {
     const { status, text } = await this.#options.cluster.ask(path);
     if (status === 404) return undefined;
-    const result = v.safeParse(jsonText(leaseSchema), text);
+    const result = v.safeParse(fromJson(leaseSchema), text);
     if (status === 200 && result.success) return result.output;
     throw new InstallationRefused(
       `Lease kube-system/${leaseName} cannot be read: the API server returned ${status}, and no Lease`,
@@ -145,7 +145,7 @@ export class InstallLease {
       ? cluster.ask(collection, { method: 'POST', object })
       : cluster.ask(path, { method: 'PUT', object }));
     if (status === 409 || status === 404) return false;
-    const result = v.safeParse(jsonText(leaseSchema), text);
+    const result = v.safeParse(fromJson(leaseSchema), text);
     if (!result.success) {
       throw new InstallationRefused(
         `Lease kube-system/${leaseName} cannot be written: the API server returned ${status}`,

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import * as v from 'valibot';
-import { jsonText } from '../../runtime/validation.ts';
+import { fromJson } from '../../runtime/validation.ts';
 import type { FileChange } from './file-change.ts';
 import { InstallationRefused, type KubeadmNode } from './kubeadm-node.ts';
 import { routerPaths } from './router-files.ts';
@@ -31,7 +31,7 @@ export type Journal = v.InferOutput<typeof journalSchema>;
 
 /** @throws {InstallationRefused} when it is not one of this version */
 export function parseJournal(text: string): Journal {
-  const result = v.safeParse(jsonText(journalSchema), text);
+  const result = v.safeParse(fromJson(journalSchema), text);
   if (result.success) return result.output;
   throw new InstallationRefused(
     `${routerPaths.journal} is no journal of this version: undo with the version that wrote it, or by hand`,

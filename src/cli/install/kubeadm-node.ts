@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { replaceFile } from '../../node/files/write-whole-file.ts';
-import { errorMessage, fileErrorMessage } from '../../runtime/errors.ts';
+import { errorCode, errorMessage, fileErrorMessage } from '../../runtime/errors.ts';
 import { pause } from '../../runtime/time.ts';
 import type { ReadTextFile } from '../settings/read-settings.ts';
 import type { FileChange } from './file-change.ts';
@@ -78,7 +78,7 @@ export function kubeadmNode({
       try {
         return await readFile(at(path), 'utf8');
       } catch (error) {
-        if (isMissing(error)) return undefined;
+        if (errorCode(error) === 'ENOENT') return undefined;
         throw new InstallationRefused(`${path} cannot be read: ${reasonOf(error)}`, { cause: error });
       }
     },
@@ -131,7 +131,7 @@ function lockNode(root: string): Promise<() => Promise<void>> {
   const server = createServer();
   return new Promise((resolve, reject) => {
     server.once('error', (cause) => {
-      const isTaken = 'code' in cause && cause.code === 'EADDRINUSE';
+      const isTaken = errorCode(cause) === 'EADDRINUSE';
       const message = isTaken
         ? 'another install kubeadm runs on this node: wait until it ends'
         : `this node cannot be locked: ${errorMessage(cause)}`;
@@ -167,12 +167,8 @@ async function replace(name: string, text: string, mode: number, isSecret: boole
 }
 
 function reasonOf(error: unknown): string {
-  const isDenied = error instanceof Error && 'code' in error && error.code === 'EACCES';
+  const isDenied = errorCode(error) === 'EACCES';
   return isDenied ? `${fileErrorMessage(error)}: run it as root` : fileErrorMessage(error);
-}
-
-function isMissing(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
 }
 
 async function kubeconfigBy(kubeadm: string, clusterConfiguration: string): Promise<string> {

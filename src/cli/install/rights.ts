@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import { stringify } from 'yaml';
 import { isSameJson } from '../../runtime/same-json.ts';
-import { jsonText } from '../../runtime/validation.ts';
+import { fromJson } from '../../runtime/validation.ts';
 import type { ControlPlane } from './control-plane.ts';
 import type { TextChange } from './file-change.ts';
 import { InstallationRefused } from './kubeadm-node.ts';
@@ -101,7 +101,7 @@ const subject = v.object({ kind: v.string(), name: v.string(), namespace: v.opti
 async function read(cluster: Cluster, { collection, object }: RightsObject): Promise<Present | undefined> {
   const { status, text } = await cluster.ask(`${collection}/${object.metadata.name}`);
   if (status === 404) return undefined;
-  const result = v.safeParse(jsonText(presentSchema), text);
+  const result = v.safeParse(fromJson(presentSchema), text);
   if (status === 200 && result.success) return result.output;
   throw failure(object, 'read', status);
 }

@@ -3,7 +3,7 @@ import { HttpsClient, type HttpsResponse, statusOf } from '../../node/destinatio
 import { parseRouterStatus, type RouterStatus } from '../../own-paths/status/status-schema.ts';
 import type { RequestToExplain } from '../../proxy/explain.ts';
 import { printable } from '../../runtime/printable.ts';
-import { jsonText } from '../../runtime/validation.ts';
+import { fromJson } from '../../runtime/validation.ts';
 import { sealedSnapshotLimit } from '../../snapshot/format/limits.ts';
 import { CommandFailure } from '../terminal/command-context.ts';
 import { connectionError } from '../terminal/connection-error.ts';
@@ -28,7 +28,7 @@ function noRouter(connection: RouterConnection): CommandFailure {
 /** One connection for all requests, as a TLS handshake costs most. While it is idle it keeps no process alive. */
 const clients = new WeakMap<RouterConnection, HttpsClient>();
 
-const explanation = jsonText(v.looseObject({ notes: v.array(v.string()) }));
+const explanation = fromJson(v.looseObject({ notes: v.array(v.string()) }));
 
 export async function readExplanation(connection: RouterConnection, request: RequestToExplain) {
   const read = v.safeParse(explanation, await askToExplain(connection, request, 'application/json'));

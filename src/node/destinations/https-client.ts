@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream';
 import { connect, createSecureContext } from 'node:tls';
 import * as v from 'valibot';
 import { errorCode } from '../../runtime/errors.ts';
-import { jsonText } from '../../runtime/validation.ts';
+import { fromJson } from '../../runtime/validation.ts';
 import type { AddressPolicy } from '../../snapshot/addresses/address-policy.ts';
 import { checkServerIdentity, guardedLookup, refusedAddress, tcpKeepAliveDelay } from './tls-dialer.ts';
 
@@ -277,7 +277,7 @@ function dnsNames(subjectAltName: string | undefined): readonly string[] {
   return (subjectAltName ?? '').split(', ').flatMap((name) => /^DNS:([A-Za-z0-9.-]+)$/.exec(name)?.[1] ?? []);
 }
 
-const failureStatus = jsonText(
+const failureStatus = fromJson(
   v.object({
     message: v.string(),
     details: v.optional(

@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { jsonText } from '../../runtime/validation.ts';
+import { fromJson } from '../../runtime/validation.ts';
 import type { Immutable } from '../../snapshot/format/schema.ts';
 
 /** As `v.object`, but whatever else there is stays, although the type does not tell: a newer release may say more. */
@@ -164,6 +164,6 @@ export type DifferingRow = DifferingGroup['rows'][number];
 
 /** @param text the text of `v1/status`. `undefined` when it is something else */
 export function parseRouterStatus(text: string): RouterStatus | undefined {
-  const result = v.safeParse(jsonText(routerStatus), text);
+  const result = v.safeParse(fromJson(routerStatus), text);
   return result.success ? result.output : undefined;
 }

@@ -2,7 +2,7 @@ import * as v from 'valibot';
 import { CodedError } from '../../runtime/errors.ts';
 import { parseLargeJson } from '../../runtime/large-json.ts';
 import { createTimeSlice, withDeadline } from '../../runtime/time.ts';
-import { jsonText } from '../../runtime/validation.ts';
+import { fromJson } from '../../runtime/validation.ts';
 
 export interface ServerDocument {
   readonly status: number;
@@ -75,7 +75,7 @@ function mediaTypeOf({ contentType }: ServerDocument): string {
 }
 
 export const jsonType = 'application/json';
-const statusDocument = jsonText(
+const statusDocument = fromJson(
   v.object({ kind: v.literal('Status'), code: v.number(), message: v.optional(v.string(), '') }),
 );
 
