@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { BoundedMap } from '../runtime/bounded-map.ts';
 import { parseLargeJson } from '../runtime/large-json.ts';
 import type { Logger } from '../runtime/logger.ts';
 import { SharedFlights } from '../runtime/shared-flights.ts';
@@ -103,7 +104,7 @@ interface Remembered {
 /** The documents of servers as of the last question, so that unchanged documents are not read and merged again. */
 export class OwnDocuments {
   readonly #logger: Logger;
-  readonly #remembered = new Map<string, Remembered>();
+  readonly #remembered = new BoundedMap<string, Remembered>(maximumDocuments);
   readonly #taking = new SharedFlights<ServersDocument | undefined>();
 
   constructor(logger: Logger) {
@@ -146,20 +147,13 @@ export class OwnDocuments {
       if (text === undefined) return undefined;
       const says = await this.#read(serverId, path, contentType, text);
       const document = says && { serverId, says };
-      this.#remember(key, {
+      this.#remembered.set(key, {
         etag,
         text: etag === undefined && text.length <= maximumText ? text : undefined,
         document,
       });
       return document;
     });
-  }
-
-  #remember(key: string, remembered: Remembered): void {
-    this.#remembered.delete(key);
-    this.#remembered.set(key, remembered);
-    const [oldest] = this.#remembered.keys();
-    if (this.#remembered.size > maximumDocuments && oldest !== undefined) this.#remembered.delete(oldest);
   }
 
   async #read(

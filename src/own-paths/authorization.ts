@@ -10,6 +10,7 @@ import type { MixedVersionProxyOptions } from '../proxy/options.ts';
 import type { HandlerEnvironment } from '../request/inbound.ts';
 import { websocketProtocolHeader } from '../request/websocket-bearer.ts';
 import { type Decision, localDecision } from '../routing/decision.ts';
+import { BoundedMap } from '../runtime/bounded-map.ts';
 import { sha256Digest } from '../runtime/bytes.ts';
 import { type Logger, silentLogger } from '../runtime/logger.ts';
 import { SharedFlights } from '../runtime/shared-flights.ts';
@@ -113,17 +114,10 @@ const toLocal = localDecision('NotAResourceRequest');
  */
 export function createDelegatedAuthorizer(options: DelegatedAuthorizerOptions): Authorize {
   const { monotonicClock = () => performance.now(), logger = silentLogger } = options;
-  const remembered = new Map<string, { readonly verdict: Verdict; readonly until: number }>();
+  const remembered = new BoundedMap<string, { readonly verdict: Verdict; readonly until: number }>(
+    maximumRemembered,
+  );
   const asking = new SharedFlights<Verdict>();
-
-  function remember(key: string, verdict: Verdict): void {
-    remembered.delete(key);
-    remembered.set(key, { verdict, until: monotonicClock() + rememberedFor });
-    for (const oldest of remembered.keys()) {
-      if (remembered.size <= maximumRemembered) break;
-      remembered.delete(oldest);
-    }
-  }
 
   async function askServers(request: OwnPathRequest): Promise<Verdict> {
     for (const decision of serversToAsk(options)) {
@@ -153,7 +147,9 @@ export function createDelegatedAuthorizer(options: DelegatedAuthorizerOptions): 
         const verdict = await askServers(request);
         // Nobody says anything of a client that has left: others who wait for the same ask again.
         request.inbound.signal.throwIfAborted();
-        if (verdict === 'allowed' || verdict === 'denied') remember(key, verdict);
+        if (verdict === 'allowed' || verdict === 'denied') {
+          remembered.set(key, { verdict, until: monotonicClock() + rememberedFor });
+        }
         return verdict;
       })
       .catch(() => 'unknown');

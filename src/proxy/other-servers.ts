@@ -1,6 +1,7 @@
 import type { RequestInfo } from '../apimachinery/request-info.ts';
 import type { TransportError } from '../request/destination.ts';
 import type { Refusal } from '../request/transport.ts';
+import { BoundedMap } from '../runtime/bounded-map.ts';
 import type { AdmittedRequest } from './admitted-request.ts';
 
 export interface NoResponse {
@@ -45,7 +46,7 @@ type AskedRequest = Pick<AdmittedRequest, 'requestInfo' | 'view'>;
  */
 export class ServedNowhere {
   readonly #clock: () => number;
-  readonly #until = new Map<string, number>();
+  readonly #until = new BoundedMap<string, number>(maximumRemembered);
   /** The snapshot by which it was said: with another one nothing is believed any more. */
   #snapshot: unknown;
 
@@ -63,11 +64,7 @@ export class ServedNowhere {
   add(request: AskedRequest): void {
     this.#forgetOlder(request);
     const key = keyOf(request.requestInfo);
-    if (key.length > longestRemembered) return;
-    this.#until.delete(key);
-    this.#until.set(key, this.#clock() + believedFor);
-    const [oldest] = this.#until.keys();
-    if (this.#until.size > maximumRemembered && oldest !== undefined) this.#until.delete(oldest);
+    if (key.length <= longestRemembered) this.#until.set(key, this.#clock() + believedFor);
   }
 
   #forgetOlder({ view }: AskedRequest): void {

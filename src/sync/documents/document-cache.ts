@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../runtime/bounded-map.ts';
 import { errorMessage } from '../../runtime/errors.ts';
 import { backOffDelay, type Clock, createLimiter, withDeadline } from '../../runtime/time.ts';
 import { ReadError } from './server-documents.ts';
@@ -51,7 +52,7 @@ export class DocumentCache<Value> {
   readonly #limit: ReturnType<typeof createLimiter>;
   readonly #remembered: number;
   /** In the order of their last use. */
-  readonly #entries = new Map<string, Entry<Value>>();
+  readonly #entries: BoundedMap<string, Entry<Value>>;
   readonly #firstReads = new Set<Promise<void>>();
   /** Ends reads of what is outdated. */
   #dropped = new AbortController();
@@ -60,6 +61,7 @@ export class DocumentCache<Value> {
     this.#options = options;
     this.#limit = createLimiter(options.concurrentDocuments);
     this.#remembered = options.remembered ?? 4_000;
+    this.#entries = new BoundedMap(this.#remembered);
   }
 
   remember(key: string, value: Value, token?: string): void {
@@ -132,12 +134,7 @@ export class DocumentCache<Value> {
       underWay: undefined,
       dueAt: -Infinity,
     };
-    this.#entries.delete(key);
     this.#entries.set(key, entry);
-    for (const oldest of this.#entries.keys()) {
-      if (this.#entries.size <= this.#remembered) break;
-      this.#entries.delete(oldest);
-    }
     return entry;
   }
 
