@@ -127,20 +127,22 @@ test('no request could return a secret, and no credentials are written', async (
   const folder = join(cluster.directory, 'recording');
   const servers = [{ id: server.serverId, url: server.url }];
   await syncOnce({ ...cluster.credentials, servers, record: folder }, signal);
+  assert.ok(urls.some((url) => url.startsWith('/apis')));
   assert.deepEqual(
     urls.filter((url) => /secrets|serviceaccounts|configmaps|token/.test(url)),
     [],
   );
   const names = await readdir(folder, { recursive: true, withFileTypes: true });
-  for (const entry of names.filter((candidate) => candidate.isFile())) {
+  const recorded = names.filter((candidate) => candidate.isFile());
+  assert.ok(recorded.length > 20);
+  for (const entry of recorded) {
     const text = await readFile(join(entry.parentPath, entry.name), 'utf8');
     assert.doesNotMatch(text, /PRIVATE KEY|Bearer /, entry.name);
   }
 });
 
 test('a folder that holds something is left as it is', async (context) => {
-  const cluster = await syncCluster(context);
-  const folder = join(cluster.directory, 'used');
+  const folder = join(await temporaryDirectory(context), 'used');
   await mkdir(folder);
   await writeFile(join(folder, 'notes.txt'), 'mine');
   await assert.rejects(openRecording(folder), /is not empty/);

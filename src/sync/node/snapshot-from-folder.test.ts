@@ -71,9 +71,11 @@ for (const cluster of clusters) {
 
   test(`${cluster}: the snapshot names versions, OpenAPI documents and the servers’ own APIServices`, async () => {
     const { snapshot, warnings } = await snapshotFromFolder(join(fixtures, cluster));
-    for (const { id, serves, version, address } of snapshot?.servers ?? []) {
+    assert.ok(snapshot);
+    assert.equal(snapshot.servers.length, 2);
+    for (const { id, serves, version, address } of snapshot.servers) {
       const index = JSON.parse(await readFile(join(fixtures, cluster, id, 'openapi__v3.json'), 'utf8'));
-      const paths = Object.keys(snapshot?.servedSets[serves]?.openapiV3 ?? {});
+      const paths: string[] = Object.keys(snapshot.servedSets[serves]?.openapiV3 ?? {});
       assert.deepEqual(new Set(paths), new Set(Object.keys(index.paths)));
       const { gitVersion } = JSON.parse(await readFile(join(fixtures, cluster, id, 'version.json'), 'utf8'));
       assert.equal(version, gitVersion);
@@ -82,15 +84,15 @@ for (const cluster of clusters) {
     const { items } = JSON.parse(
       await readFile(join(fixtures, cluster, 'apis__apiregistration.k8s.io__v1__apiservices.json'), 'utf8'),
     );
-    assert.equal(snapshot?.apiServices.length, items.length);
-    assert.ok(snapshot?.apiServices.every(({ service, available }) => service === undefined && available));
-    assert.deepEqual(snapshot?.customResourceGroups, []);
+    assert.equal(snapshot.apiServices.length, items.length);
+    assert.ok(snapshot.apiServices.every(({ service, available }) => service === undefined && available));
+    assert.deepEqual(snapshot.customResourceGroups, []);
     // 1.25 and 1.26, or 1.26 with and without batch: two versions, and the documents were not recorded.
     const warning =
       /OpenAPI v3 documents of server [ab] cannot be read, so their resources count as different/;
     assert.equal(warnings.length, 2);
     for (const each of warnings) assert.match(each, warning);
-    for (const set of Object.values(snapshot?.servedSets ?? {})) assert.deepEqual(set.schemas, {});
+    for (const set of Object.values(snapshot.servedSets ?? {})) assert.deepEqual(set.schemas, {});
   });
 
   test(`${cluster}: what is always compared counts as different where it was not recorded`, async () => {
