@@ -14,7 +14,7 @@ import { BoundedMap } from '../runtime/bounded-map.ts';
 import { sha256Digest } from '../runtime/bytes.ts';
 import { type Logger, silentLogger } from '../runtime/logger.ts';
 import { SharedFlights } from '../runtime/shared-flights.ts';
-import { withDeadline } from '../runtime/time.ts';
+import { monotonicNow, withDeadline } from '../runtime/time.ts';
 import { fromJson } from '../runtime/validation.ts';
 import type { ServerBook } from '../servers/server-book.ts';
 
@@ -113,7 +113,7 @@ const toLocal = localDecision('NotAResourceRequest');
  * needs no rights of its own, and whatever credentials a server accepts count here too, impersonation included.
  */
 export function createDelegatedAuthorizer(options: DelegatedAuthorizerOptions): Authorize {
-  const { monotonicClock = () => performance.now(), logger = silentLogger } = options;
+  const { monotonicClock = monotonicNow, logger = silentLogger } = options;
   const remembered = new BoundedMap<string, { readonly verdict: Verdict; readonly until: number }>(
     maximumRemembered,
   );

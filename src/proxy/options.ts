@@ -8,7 +8,7 @@ import type { PreferredVersion } from '../routing/decision.ts';
 import { defaultPreferredVersion } from '../routing/preferred-version.ts';
 import { defaultLogger } from '../runtime/console-logger.ts';
 import type { Logger } from '../runtime/logger.ts';
-import { steadyNow } from '../runtime/time.ts';
+import { monotonicNow, steadyNow } from '../runtime/time.ts';
 import type { UnconfirmedServers, Untold } from '../servers/confirmations.ts';
 import type { ServerBook } from '../servers/server-book.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
@@ -93,7 +93,7 @@ export type RouterSettings = MixedVersionProxyOptions &
   Readonly<ReturnType<typeof withDefaults>>;
 
 function withDefaults(options: MixedVersionProxyOptions & RouterParts) {
-  const { monotonicClock = () => performance.now() } = options;
+  const { monotonicClock = monotonicNow } = options;
   return {
     monotonicClock,
     enabled: options.enabled ?? true,

@@ -12,7 +12,7 @@ import type { Decision } from '../routing/decision.ts';
 import { readText } from '../runtime/bytes.ts';
 import { parseLargeJson } from '../runtime/large-json.ts';
 import { FailureLog, type Logger } from '../runtime/logger.ts';
-import { createLimiter, createTimeSlice } from '../runtime/time.ts';
+import { createLimiter, createTimeSlice, monotonicNow } from '../runtime/time.ts';
 import { fromJson } from '../runtime/validation.ts';
 import type { ProbeOutcome } from '../servers/server-states.ts';
 import type { ServerWord } from '../servers/server-word.ts';
@@ -51,7 +51,7 @@ export class ServerProbe {
 
   constructor(options: ProbeOptions) {
     this.#options = options;
-    this.#failures = new FailureLog({ logger: options.logger, clock: () => performance.now() });
+    this.#failures = new FailureLog({ logger: options.logger, clock: monotonicNow });
   }
 
   async probe(destination: Destination, cancelled: AbortSignal): Promise<ProbeOutcome> {

@@ -11,12 +11,15 @@ export interface Clock {
 
 const { timeOrigin } = performance;
 
+/** Milliseconds of a clock that only rises, from any beginning. */
+export const monotonicNow = (): number => performance.now();
+
 /** Milliseconds of a clock that only rises and that nobody sets, since about the epoch. */
 export const steadyNow = (): number => timeOrigin + performance.now();
 
 export const systemClock: Clock = {
   now: () => Date.now(),
-  monotonic: () => performance.now(),
+  monotonic: monotonicNow,
   random: () => Math.random(),
   sleep: (milliseconds, signal) =>
     new Promise((resolve) => {

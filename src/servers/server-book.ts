@@ -1,3 +1,4 @@
+import { monotonicNow } from '../runtime/time.ts';
 import type { MissingKnowledge, RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { endsAt, newRecord, next } from './server-record.ts';
 import {
@@ -107,7 +108,7 @@ export class ServerBook {
 
   constructor(options: ServerBookOptions) {
     this.#options = options;
-    this.#monotonic = options.monotonic ?? (() => performance.now());
+    this.#monotonic = options.monotonic ?? monotonicNow;
   }
 
   observe(observer: HealthObserver): () => void {

@@ -7,7 +7,7 @@ import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { replaceFile } from '../../node/files/write-whole-file.ts';
 import { errorCode, errorMessage, fileErrorMessage } from '../../runtime/errors.ts';
-import { pause } from '../../runtime/time.ts';
+import { monotonicNow, pause } from '../../runtime/time.ts';
 import type { ReadTextFile } from '../settings/read-settings.ts';
 import type { FileChange } from './file-change.ts';
 import { readerName } from './reader-rights.ts';
@@ -64,7 +64,7 @@ interface KubeadmNodeOptions {
   readonly clock?: SteadyClock;
 }
 
-const ownClock: SteadyClock = { now: () => performance.now(), sleep: pause };
+const ownClock: SteadyClock = { now: monotonicNow, sleep: pause };
 
 export function kubeadmNode({
   root = '',

@@ -1,3 +1,5 @@
+import { monotonicNow } from '../../runtime/time.ts';
+
 export interface Expiring {
   expire(): void;
 }
@@ -40,7 +42,7 @@ export class Deadlines {
   readonly #timer: NodeJS.Timeout;
 
   constructor(options: DeadlinesOptions) {
-    const { timeout, clock = () => performance.now(), onExpired = () => {}, onFailed = () => {} } = options;
+    const { timeout, clock = monotonicNow, onExpired = () => {}, onFailed = () => {} } = options;
     this.timeout = timeout;
     this.#granularity = Math.min(granularity, timeout / checksPerTimeout);
     this.#ticks = Math.ceil(timeout / this.#granularity) + 1;

@@ -12,7 +12,7 @@ import type { Destination } from '../../request/destination.ts';
 import { newPseudonym } from '../../request/headers.ts';
 import { preferredMinor } from '../../routing/preferred-version.ts';
 import type { Logger, LogVerbosity } from '../../runtime/logger.ts';
-import { steadyNow } from '../../runtime/time.ts';
+import { monotonicNow, steadyNow } from '../../runtime/time.ts';
 import { type AddressPolicy, createAddressPolicy } from '../../snapshot/addresses/address-policy.ts';
 import { joinHostPort } from '../../snapshot/addresses/addresses.ts';
 import { OwnSnapshotReceiver } from '../../snapshot/receiving/own-receiver.ts';
@@ -107,7 +107,7 @@ class RouterProcess {
   readonly #servesSince = performance.now();
   readonly #opened = new AsyncDisposableStack();
   readonly #pseudonym = newPseudonym();
-  readonly #load = new ServerLoad(() => performance.now());
+  readonly #load = new ServerLoad(monotonicNow);
   readonly #retryBudget = new RetryBudget();
   readonly #credentials: LiveCredentials;
   readonly #traffic: TrafficControl;

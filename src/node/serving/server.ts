@@ -12,6 +12,7 @@ import {
 } from '../../../packages/http2/shared.ts';
 import { defaultLogger } from '../../runtime/console-logger.ts';
 import { FailureLog, type Logger } from '../../runtime/logger.ts';
+import { monotonicNow } from '../../runtime/time.ts';
 import { defaultServerLimits, memoryForOthers, type ServerLimits } from '../exchange/serving-limits.ts';
 import { tlsFailureCause } from '../metrics/connection-metrics.ts';
 import { isForTunnel, type UpgradeListener } from '../upgrades/upgrade.ts';
@@ -130,7 +131,7 @@ class HttpsRouterServer implements RouterServer {
     this.#logger = logger;
     this.#limits = { ...defaultServerLimits, ...options.limits };
     this.#memory = memory;
-    this.#failures = new FailureLog({ logger, clock: () => performance.now() });
+    this.#failures = new FailureLog({ logger, clock: monotonicNow });
     this.#logRelief = reliefLog(this.#memory, this.#failures);
     const { heldBytesInterval, unverifiedHeaderBytes } = this.#limits;
     this.#held = new HeldByHttp1(heldBytesInterval, unverifiedHeaderBytes, this.#kernel);

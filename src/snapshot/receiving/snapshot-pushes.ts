@@ -1,6 +1,6 @@
 import { type StatusReason, statusResponse } from '../../apimachinery/status.ts';
 import type { ByteCount } from '../../runtime/bytes.ts';
-import { pause, withDeadline } from '../../runtime/time.ts';
+import { monotonicNow, pause, withDeadline } from '../../runtime/time.ts';
 import { sealedSnapshotLimit } from '../format/limits.ts';
 import { SnapshotError, type SnapshotErrorCode } from '../format/snapshot-error.ts';
 import { longestHeader } from '../signing/open-sealed.ts';
@@ -75,7 +75,7 @@ export class SnapshotPushes {
   }
 
   async #inTurn<Result>({ queue, signal }: Push, work: () => Promise<Result>): Promise<Result> {
-    const now = () => performance.now();
+    const now = monotonicNow;
     const turns = this.#queues.get(queue) ?? [];
     this.#queues.set(queue, turns);
     const begun = now();
