@@ -167,9 +167,12 @@ export async function startExampleApiServer(options: ExampleApiServerOptions): P
   };
 }
 
+/** How long a connection is kept that nobody uses. */
+const idleMilliseconds = 90_000;
+
 function createServer({ tls, clientCa, requestHeaderCa }: ExampleApiServerOptions): Http2SecureServer {
   const authorities = [clientCa, requestHeaderCa].filter((pem) => pem !== undefined);
-  return createSecureServer({
+  const server = createSecureServer({
     ...tls,
     allowHTTP1: true,
     // Asked for but not demanded: whoever has none may still bring a token, or stay anonymous.
@@ -178,6 +181,9 @@ function createServer({ tls, clientCa, requestHeaderCa }: ExampleApiServerOption
     // Never the public authorities Node would fall back to: their certificates mean nothing here.
     ca: authorities,
   });
+  // As kube-apiserver (k8s.io/apiserver pkg/server/secure_serving.go, `IdleTimeout`). After Node's five seconds whoever asks every
+  // five seconds had to connect anew each time.
+  return Object.assign(server, { keepAliveTimeout: idleMilliseconds });
 }
 
 function listen(server: Http2SecureServer, address: string, port: number): Promise<AddressInfo> {

@@ -20,7 +20,7 @@ import { packagedServe } from '../harness/packaged-command.ts';
 import { usageOf } from '../harness/process-usage.ts';
 import { markdownTable } from '../report/text-table.ts';
 
-const versions: readonly KubernetesVersionName[] = ['1.25', '1.26', '1.36'];
+const versions: readonly KubernetesVersionName[] = ['1.35', '1.36', '1.35'];
 const values = readOptions('idle', {
   seconds: { type: 'string', default: '60', value: 'N', about: 'how long each row is measured' },
 });

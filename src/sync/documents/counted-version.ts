@@ -12,14 +12,22 @@ export async function versionPartsOf(
   return { version, emulates, featureGates, apis: await ownApis(set, openApi, shared) };
 }
 
-const digests = new WeakMap<ServedSet, { readonly text: string; readonly digest: Promise<string> }>();
+interface KnownDigest {
+  readonly openApi: OpenApiReading;
+  /** How many group versions were shared; they only become more. */
+  readonly sharedCount: number;
+  readonly digest: Promise<string>;
+}
+
+/** By the set, and by what is shared: of an unchanged server nothing is worked out anew, round after round. */
+const digests = new WeakMap<ServedSet, WeakMap<ReadonlySet<string>, KnownDigest>>();
 
 /**
  * A digest of what a server serves of its own, and of the hashes of its documents: servers that were started alike have the
  * same one. Custom resources and extension APIs come and go on each server at its own moment and say nothing of it, and so
  * only Kubernetes' own groups count, which others may not use without an approval (KEP-1111).
  *
- * @param shared group versions that are, or once were, those of custom resources or extension APIs
+ * @param shared group versions that are, or once were, those of custom resources or extension APIs; none is taken out again
  * @returns `undefined` where the index could not be read, or discovery is not known
  */
 async function ownApis(
@@ -28,11 +36,12 @@ async function ownApis(
   shared: ReadonlySet<string>,
 ): Promise<string | undefined> {
   if (openApi.kind === 'failed' || set.discovery === undefined) return undefined;
-  const text = ownApisText(set, openApi, shared);
-  const known = digests.get(set);
-  if (known?.text === text) return known.digest;
-  const digest = shortDigest(text);
-  digests.set(set, { text, digest });
+  const ofSet = digests.get(set) ?? new WeakMap<ReadonlySet<string>, KnownDigest>();
+  digests.set(set, ofSet);
+  const known = ofSet.get(shared);
+  if (known?.openApi === openApi && known.sharedCount === shared.size) return known.digest;
+  const digest = shortDigest(ownApisText(set, openApi, shared));
+  ofSet.set(shared, { openApi, sharedCount: shared.size, digest });
   return digest;
 }
 

@@ -107,6 +107,22 @@ test('an unchanged document is not sent again, a changed one is', async (context
   assert.deepEqual(sent, [200, 304, 200, 200]);
 });
 
+test('the index of OpenAPI, which has no ETag, is the same object until it says something else', async (context) => {
+  let paths = 'one';
+  const documents = await apiServer(context, (_request, response) =>
+    sendJson(response, JSON.stringify({ paths })),
+  );
+  const first = await documents.get('/openapi/v3', 'application/json');
+  assert.equal(await documents.get('/openapi/v3', 'application/json'), first);
+  paths = 'two';
+  const second = await documents.get('/openapi/v3', 'application/json');
+  assert.deepEqual(JSON.parse(second.body), { paths });
+  assert.notEqual(
+    await documents.get('/version', 'application/json'),
+    await documents.get('/version', 'application/json'),
+  );
+});
+
 test('OpenAPI documents of group versions are not kept, of which megabytes would be', async (context) => {
   const conditions: unknown[] = [];
   const documents = await apiServer(context, ({ headers }, response) => {

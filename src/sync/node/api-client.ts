@@ -66,22 +66,23 @@ export class ApiClient {
   documentsAt(endpoint: Endpoint, limits = documentLimits): ServerDocuments {
     const opened = this.#documents.get(keyOf(endpoint));
     if (opened !== undefined) return opened;
-    const known = new Map<string, { readonly etag: string; readonly document: ServerDocument }>();
+    const known = new Map<string, { readonly etag: string | undefined; readonly document: ServerDocument }>();
     const documents: ServerDocuments = {
       get: async (path, accept, signal) => {
         const key = `${accept} ${path}`;
         const before = known.get(key);
-        const condition = before === undefined ? [] : ['if-none-match', before.etag];
+        const condition = before?.etag === undefined ? [] : ['if-none-match', before.etag];
         const response = await this.#send(path, endpoint, await this.#credentials(), (client, headers) =>
           client.ask({ path, headers: [...headers, ...accepting(accept), ...condition], signal }, limits),
         );
         if (response.status === 304 && before !== undefined) return before.document;
         const { etag } = response.headers;
-        if (etag === undefined || response.status !== 200 || isReadOnce(path)) {
+        const isKept = etag !== undefined ? !isReadOnce(path) : isIndex(path);
+        if (response.status !== 200 || !isKept) {
           known.delete(key);
           return documentOf(response);
         }
-        const document = this.#alike(etag, documentOf(response));
+        const document = this.#alike(etag ?? `${key} ${response.text.length}`, documentOf(response));
         known.set(key, { etag, document });
         return document;
       },
@@ -94,7 +95,10 @@ export class ApiClient {
     return documents;
   }
 
-  /** Servers of one version say the same, under one ETag: one object for all of them, so that what it says is read once. */
+  /**
+   * Servers of one version say the same, under one ETag: one object for all of them, so that what it says is read once.
+   * @param etag or what else documents that are the same have in common
+   */
   #alike(etag: string, document: ServerDocument): ServerDocument {
     const other = this.#byTag.get(etag)?.deref();
     if (other?.body === document.body && other.contentType === document.contentType) return other;
@@ -244,6 +248,11 @@ function accepting(mediaTypes: string): readonly string[] {
 
 function documentOf({ status, headers, text: body }: HttpsResponse): ServerDocument {
   return { status, contentType: headers['content-type'] ?? '', body };
+}
+
+/** Sent each time, for it has no ETag, and rarely another one: the same object, so that it is parsed once. */
+function isIndex(path: string): boolean {
+  return path === '/openapi/v3';
 }
 
 /** OpenAPI documents of group versions have megabytes, and only their digests are kept. */
