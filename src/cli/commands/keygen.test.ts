@@ -72,7 +72,7 @@ describe('keygen', () => {
     await chmod(publicKeys(), 0o644);
     await writeFile(publicKeys(), '{"keys":"none"}');
     assert.equal((await keygen()).code, 1);
-    await assert.rejects(stat(privateKey()));
+    await assert.rejects(stat(privateKey()), { code: 'ENOENT' });
   });
 
   it('leaves no empty key behind when there is no room for it: the next run would not overwrite that', async () => {
