@@ -135,6 +135,6 @@ test('whatever servers become before they count, no two routers write to two ver
         }
       }
     }),
-    { numRuns: 100 },
+    { numRuns: 500 },
   );
 });
