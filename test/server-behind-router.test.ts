@@ -200,9 +200,16 @@ describe('an upgrade that the router of a server that is down refuses goes to an
   });
 });
 
-test('an upgrade that is refused a connection by the first server goes to another server', async (context) => {
-  const { routerA, routerB, agent } = await clusterWithTwoServersDown(context);
-  await routerB.close();
-  // By chance each goes to the one or the other, until the first one has not been reached.
-  for (let turn = 0; turn < 20; turn++) assert.equal(await opensExec(routerA, agent), true);
+test('an upgrade goes to another server while the router of the first one is gone', async (context) => {
+  // On a busy machine the only server that is left may be put aside just then: another cluster is tried. A router that goes on to the
+  // one that is gone fails in each of them.
+  for (let tried = 0; tried < 3; tried++) {
+    const { routerA, routerB, agent } = await clusterWithTwoServersDown(context);
+    await routerB.close();
+    // By chance each would go to the one or the other. That a refusal leads on is shown above.
+    let turns = 0;
+    while (turns < 20 && (await opensExec(routerA, agent))) turns++;
+    if (turns === 20) return;
+  }
+  assert.fail('an upgrade did not open in any of three clusters');
 });
