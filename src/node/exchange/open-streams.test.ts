@@ -108,6 +108,20 @@ test('streams that another server should serve now end one after another; those 
   assert.deepEqual(ended, ['a', 'b']);
 });
 
+test('a call puts off no look of the call before', (context) => {
+  context.mock.timers.enable({ apis: ['setInterval'] });
+  const streams = new OpenStreams();
+  let ended = 0;
+  let isMisplaced = false;
+  streams.opened({ isMisplaced: () => isMisplaced, endSoon: () => ended++, cut: () => {} });
+  streams.endMisplaced({ over: 1_000, random: () => 0.5 });
+  context.mock.timers.tick(400);
+  streams.endMisplaced({ over: 5_000, random: () => 0.99 });
+  isMisplaced = true;
+  context.mock.timers.tick(300);
+  assert.equal(ended, 1);
+});
+
 const json: RawHeaders = ['Content-Type', 'application/json'];
 
 /** A response whose client's side is a string. */

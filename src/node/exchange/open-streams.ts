@@ -30,6 +30,8 @@ export class OpenStreams {
   readonly #streams = new Set<OpenStream>();
   #batches: OpenStream[][] | undefined;
   #timer: NodeJS.Timeout | undefined;
+  /** Those that are looked at in each turn to come. */
+  readonly #looks: OpenStream[][] = [];
   #misplacedTimer: NodeJS.Timeout | undefined;
 
   get size(): number {
@@ -55,15 +57,19 @@ export class OpenStreams {
   }
 
   /**
-   * Looks at each once, at a random time within `over`, and cleanly ends it if it would be routed to another server by then. A
-   * call replaces the rest of the one before.
+   * Looks at each at a random time within `over`, and cleanly ends it if it would be routed to another server by then. The looks of
+   * a call before stay: a snapshot that comes while a version is about to change puts none off.
    */
   endMisplaced(options: EndOptions): void {
-    clearInterval(this.#misplacedTimer);
     const movable = [...this.#streams].filter(({ isMisplaced }) => isMisplaced !== undefined);
     if (movable.length === 0) return;
+    const isUnderWay = this.#looks.length > 0;
+    for (const [turn, batch] of batchesOf(movable, options).entries()) {
+      this.#looks[turn] = [...(this.#looks[turn] ?? []), ...batch];
+    }
+    if (isUnderWay) return;
     const isMisplaced = (stream: OpenStream): boolean => stream.isMisplaced?.() === true;
-    this.#misplacedTimer = this.#endInTurn(batchesOf(movable, options), isMisplaced).unref();
+    this.#misplacedTimer = this.#endInTurn(this.#looks, isMisplaced).unref();
   }
 
   cut(): void {

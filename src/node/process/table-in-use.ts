@@ -33,7 +33,7 @@ function stepsTo(coming: ComingPreference | undefined, now: number): readonly St
   if (coming === undefined) return [];
   const { waitFrom, at } = coming;
   const change: Step = { kind: 'version changes', at };
-  const by = Math.max(waitFrom, now) + versionSettlesFor;
+  const by = Math.min(Math.max(waitFrom, now) + versionSettlesFor, at);
   const end: Step = { kind: 'watches end', at: waitFrom, by };
   return waitFrom < at ? [end, change] : [change];
 }
