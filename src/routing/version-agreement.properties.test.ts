@@ -78,7 +78,11 @@ function tableOf(known: readonly (Process & { readonly knownAt: number })[]) {
   const servers = [...current].map(
     ([id, minor]) => [id, { serves, version: `v${minor}.0`, schemas: {} }] as const,
   );
-  return { current, table: buildRoutingTable(snapshotOf(Object.fromEntries(servers)), undefined, changes) };
+  return {
+    current,
+    changes,
+    table: buildRoutingTable(snapshotOf(Object.fromEntries(servers)), undefined, changes),
+  };
 }
 
 /** The version to which one router sends writes at a time; `undefined`: they wait, bear a warning, or nobody is there. */
@@ -100,7 +104,10 @@ function routerOf(
     return table;
   };
   return (at: number): string | undefined => {
-    const { table, current } = tableAt(at);
+    const { table, current, changes } = tableAt(at);
+    // Who finds all servers of one version goes by it at once: no server is left to which a request could go otherwise. Where all were
+    // replaced within ten seconds, others may know other ones (docs/guides/preferred-version.md, Limits).
+    if (table.comparison === undefined && changes.some(({ until }) => at < until)) return undefined;
     if (untilVersionSettles(write, table, { now: at, preferredVersion }) > 0) return undefined;
     const context = { now: at, preferredVersion, serverId: undefined, reroutedByVerifiedPeer: false };
     const decision = decide(write, table, context);
