@@ -148,7 +148,7 @@ test('a dry run shows every file as a diff, shows no key, and changes nothing', 
   const node = await controlPlaneNode(context);
   const { output, errors, warnings } = await node.install('--dry-run');
   assert.equal(errors, '');
-  // What listens on the port that the router takes is kube-apiserver, which moves: nothing says that it is in use.
+  // On the port that the router takes kube-apiserver listens, which moves: nothing says that the port is in use.
   assert.equal(warnings, '');
   for (const path of [kubeApiServerManifest, ...Object.values(routerPaths)]) {
     if (path !== routerPaths.journal) assert.ok(output.includes(`+++ ${path}\n`), path);

@@ -42,7 +42,7 @@ export async function startEdgeProcess(options: EdgeProcessOptions): Promise<Run
     const port = await listeningPort(child);
     return {
       origin: `https://127.0.0.1:${port}`,
-      // It has listened, so that there is one.
+      // The server has listened, so it has an address.
       pid: child.pid ?? 0,
       output: () => output,
       ended: life.ended.then(() => undefined),

@@ -40,7 +40,7 @@ for (const versions of [2, 3]) await bench(versions);
 for (const line of missed) console.error(`missed: ${line}`);
 process.exitCode = missed.length === 0 ? 0 : 1;
 
-/** What a snapshot costs: of each run the milliseconds, at last its bytes. */
+/** The cost of a snapshot: of each run the milliseconds, at last its bytes. */
 interface Costs {
   readonly builds: number[];
   readonly rebuilds: number[];

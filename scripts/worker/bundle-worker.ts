@@ -65,7 +65,7 @@ interface FirstLook {
    * made: some are imported at once elsewhere, and which import esbuild meets first is chance.
    */
   readonly parts: ReadonlySet<string>;
-  /** Names the program: a digest of all its code (src/edge/platform/program.ts). */
+  /** Names the program: a digest of all its code (src/edge/snapshot/snapshot-keeping.ts). */
   readonly program: string;
 }
 

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { probedHealth } from '../../test/support/routers/probed-health.ts';
 import { recordingTransport } from '../../test/support/routers/recording-transport.ts';
 import { snapshotOf } from '../../test/support/snapshots/snapshot-builder.ts';
 import { parseRequestInfo } from '../apimachinery/request-info.ts';
 import { decide } from '../routing/decide.ts';
-import { ServerBook } from '../servers/server-book.ts';
+import type { ServerBook } from '../servers/server-book.ts';
 import { isAsTheSnapshotSays } from '../servers/server-word.ts';
 import { buildRoutingTable } from '../snapshot/routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
@@ -20,24 +21,6 @@ const servers = {
 const customResourceGroups = [{ group: 'example.com', version: 'v1' }];
 const snapshot = snapshotOf(servers, { customResourceGroups });
 const base = buildRoutingTable(snapshot);
-
-function probedHealth(...ids: readonly string[]) {
-  let now = 0;
-  const health = new ServerBook({ rise: 1, fall: 3, monotonic: () => now });
-  const probe = (id: string, outcome: 'ready' | 'changed' | 'not-ready') => {
-    health.probing(id);
-    health.probed(id, outcome);
-  };
-  for (const id of ids) {
-    health.follow(id);
-    probe(id, 'ready');
-  }
-  const lose = (id: string) => {
-    health.connectionLost(id);
-    probe(id, 'not-ready');
-  };
-  return { health, probe, lose, pass: (milliseconds: number) => (now += milliseconds) };
-}
 
 /** As a router in front of `serverId` decides, which knows what `health` does. */
 function decided(target: string, serverId: string | undefined, table: RoutingTable | undefined): string {

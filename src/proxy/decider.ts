@@ -76,10 +76,11 @@ export class Decider {
    *   versions, and has not asked them again yet
    */
   isOfBefore(requestInfo: RequestInfo, before: Decision): boolean {
-    const { enabled, health, steadyClock, preferredVersion } = this.#settings;
-    if (!enabled || before.reason === 'AlreadyRerouted' || health?.areToBeTried() !== true) return false;
-    const { snapshot } = this.view();
-    if (snapshot?.comparison === undefined) return false;
+    const { enabled, health, routingTable, steadyClock, preferredVersion } = this.#settings;
+    const snapshot = routingTable.current();
+    // Each event of a watch asks this. In a cluster of one version no clock is read for it.
+    if (!enabled || snapshot?.comparison === undefined || before.reason === 'AlreadyRerouted') return false;
+    if (health?.areToBeTried() !== true) return false;
     return dependsOnVersion(requestInfo, snapshot, { now: steadyClock(), preferredVersion });
   }
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { probedHealth } from '../../test/support/routers/probed-health.ts';
 import { recordingTransport } from '../../test/support/routers/recording-transport.ts';
 import { snapshotOf } from '../../test/support/snapshots/snapshot-builder.ts';
 import { parseRequestInfo } from '../apimachinery/request-info.ts';
 import { decide } from '../routing/decide.ts';
-import { ServerBook } from '../servers/server-book.ts';
 import { buildRoutingTable } from '../snapshot/routing-table/build-routing-table.ts';
 import type { AdmittedRequest } from './admitted-request.ts';
 import { Decider } from './decider.ts';
@@ -20,20 +20,6 @@ const servers = {
 const base = buildRoutingTable(snapshotOf(servers));
 const pods = '/api/v1/pods';
 const jobs = '/apis/batch/v1/jobs';
-
-function probedHealth(...ids: readonly string[]) {
-  let now = 0;
-  const health = new ServerBook({ rise: 1, fall: 3, monotonic: () => now });
-  const probe = (id: string, outcome: 'ready' | 'changed' | 'not-ready') => {
-    health.probing(id);
-    health.probed(id, outcome);
-  };
-  for (const id of ids) {
-    health.follow(id);
-    probe(id, 'ready');
-  }
-  return { health, probe, pass: (milliseconds: number) => (now += milliseconds) };
-}
 
 /** By the view of now. */
 function isHeldBack(

@@ -62,7 +62,7 @@ function processesOf({ servers }: Cluster): readonly Process[] {
   });
 }
 
-/** What a router makes of the processes that it knows. */
+/** The table that a router makes of the processes it knows. */
 function tableOf(known: readonly (Process & { readonly knownAt: number })[]) {
   const current = new Map<string, string>();
   const changes: TimedChange[] = [];

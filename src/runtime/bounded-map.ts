@@ -7,7 +7,7 @@ export class BoundedMap<Key, Value> extends Map<Key, Value> {
     this.#most = most;
   }
 
-  /** What is set again is the newest. */
+  /** A key that is set again is the newest. */
   override set(key: Key, value: Value): this {
     this.delete(key);
     super.set(key, value);

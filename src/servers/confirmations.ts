@@ -15,7 +15,8 @@ const toldWithin = 60_000;
 
 /**
  * True of a silent server of which nobody says more: it has departed, or who reads the cluster cannot reach it either, and no
- * other process holds its Lease. One that has said what no snapshot has told since is known to others, perhaps.
+ * other process holds its Lease. Others may know a server by what it has said of itself
+ * since: until a snapshot tells that, or for a minute, the server counts as within reach.
  */
 function isOutOfReach(record: ServerRecord, now: number): boolean {
   const { told, state, word, confirmedAt: at = Number.NEGATIVE_INFINITY } = record;

@@ -59,7 +59,7 @@ function afterTold(
   now: Instant,
   thresholds: HealthThresholds,
 ): ServerRecord {
-  // What the server has said of itself has to be told; another word of the snapshot, as more schemas make one, is none on that.
+  // Only a snapshot that tells the server's own word is an answer to that word. More schemas make another set of the same version.
   const [before, after] = [record.told, event.told].map((told) => told && countedVersionOf(told));
   const isNews = record.word === undefined ? before !== after : event.agrees;
   const known = {

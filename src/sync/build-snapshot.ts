@@ -323,7 +323,7 @@ async function partsOf(
   const parts = await versionPartsOf(reading, everShared);
   const before = known?.server;
   if (before?.version !== parts.version || before?.emulates !== parts.emulates) return parts;
-  // What a server does not say for a moment makes no other version of it: a server that ends refuses its index first.
+  // A part that the server does not say for a moment makes no other version of it: a server that ends refuses its index first.
   const { featureGates = before?.featureGates, apis = before?.apis } = parts;
   return { ...parts, featureGates, apis };
 }

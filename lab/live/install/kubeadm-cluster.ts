@@ -275,7 +275,7 @@ class KubeadmMachines {
     return this.#kubeadm(machine, release, 'init', 'phase', ...args, configuration);
   }
 
-  /** What can be done with the cluster. */
+  /** The operations on the finished cluster. */
   #commands(): Omit<KubeadmCluster, 'machines' | 'balancer' | 'admin' | 'untilReady'> {
     const install = [process.execPath, commandModule, 'install', 'kubeadm'] as const;
     return {

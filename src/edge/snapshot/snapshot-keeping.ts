@@ -22,7 +22,12 @@ import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts
 import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';
 import { partsOfSealed } from '../../snapshot/signing/open-sealed.ts';
 import type { DurableObjectNamespace, WaitUntil } from '../platform/bindings.ts';
-import { program } from '../platform/program.ts';
+
+/** Written in its place by the bundler (scripts/worker/bundle-worker.ts): a digest of the Worker's code. */
+declare const workerProgram: string | undefined;
+
+/** The program that runs here; `undefined`: nobody can say, as it was not built by `npm run build -- --worker`. */
+const program = typeof workerProgram === 'string' ? workerProgram : undefined;
 
 /** A stored snapshot, with a tag that changes with every write. */
 interface TaggedSnapshot {

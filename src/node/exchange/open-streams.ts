@@ -30,9 +30,10 @@ export class OpenStreams {
   readonly #streams = new Set<OpenStream>();
   #batches: OpenStream[][] | undefined;
   #timer: NodeJS.Timeout | undefined;
-  /** Those that are looked at in each turn to come. */
-  readonly #looks: OpenStream[][] = [];
-  #misplacedTimer: NodeJS.Timeout | undefined;
+  /** The turn in which each is looked at next: at most one look of each is to come. */
+  readonly #looks = new Map<OpenStream, number>();
+  #turn = 0;
+  #lookTimer: NodeJS.Timeout | undefined;
 
   get size(): number {
     return this.#streams.size;
@@ -47,53 +48,68 @@ export class OpenStreams {
 
   closed(stream: OpenStream): void {
     this.#streams.delete(stream);
+    this.#looks.delete(stream);
   }
 
   end(options: EndOptions): void {
     if (this.#batches !== undefined) return;
     this.#batches = options.over < slice ? [] : batchesOf(this.#streams, options);
-    if (this.#batches.length > 0) this.#timer = this.#endInTurn(this.#batches, () => true);
+    if (this.#batches.length > 0) this.#timer = this.#endInTurn(this.#batches);
     else for (const stream of [...this.#streams]) stream.endSoon?.();
   }
 
   /**
-   * Looks at each at a random time within `over`, and cleanly ends it if it would be routed to another server by then. The looks of
-   * a call before stay: a snapshot that comes while a version is about to change puts none off.
+   * Looks at each at a random time within `over`, and cleanly ends it if it would be routed to another server by then. A look that is
+   * to come sooner stays: a snapshot that comes while a version is about to change puts none off.
    */
-  endMisplaced(options: EndOptions): void {
-    const movable = [...this.#streams].filter(({ isMisplaced }) => isMisplaced !== undefined);
-    if (movable.length === 0) return;
-    const isUnderWay = this.#looks.length > 0;
-    for (const [turn, batch] of batchesOf(movable, options).entries()) {
-      this.#looks[turn] = [...(this.#looks[turn] ?? []), ...batch];
+  endMisplaced({ over, random = Math.random }: EndOptions): void {
+    const turns = turnsIn(over);
+    for (const stream of this.#streams) {
+      if (stream.isMisplaced === undefined) continue;
+      const turn = this.#turn + 1 + Math.floor(random() * turns);
+      this.#looks.set(stream, Math.min(turn, this.#looks.get(stream) ?? turn));
     }
-    if (isUnderWay) return;
-    const isMisplaced = (stream: OpenStream): boolean => stream.isMisplaced?.() === true;
-    this.#misplacedTimer = this.#endInTurn(this.#looks, isMisplaced).unref();
+    if (this.#looks.size > 0) this.#lookTimer ??= setInterval(() => this.#look(), slice).unref();
+  }
+
+  #look(): void {
+    this.#turn++;
+    for (const [stream, turn] of this.#looks) {
+      if (turn > this.#turn) continue;
+      this.#looks.delete(stream);
+      if (stream.isMisplaced?.() === true) stream.endSoon?.();
+    }
+    if (this.#looks.size > 0) return;
+    clearInterval(this.#lookTimer);
+    this.#lookTimer = undefined;
   }
 
   cut(): void {
     clearInterval(this.#timer);
-    clearInterval(this.#misplacedTimer);
+    clearInterval(this.#lookTimer);
     this.#batches = [];
     for (const stream of [...this.#streams]) stream.cut();
   }
 
-  #endInTurn(batches: OpenStream[][], isToEnd: (stream: OpenStream) => boolean): NodeJS.Timeout {
+  #endInTurn(batches: OpenStream[][]): NodeJS.Timeout {
     const timer = setInterval(() => {
       const batch = batches.shift() ?? [];
       if (batches.length === 0) clearInterval(timer);
-      for (const stream of batch) if (this.#streams.has(stream) && isToEnd(stream)) stream.endSoon?.();
+      for (const stream of batch) if (this.#streams.has(stream)) stream.endSoon?.();
     }, slice);
     return timer;
   }
+}
+
+function turnsIn(over: number): number {
+  return Math.max(1, Math.floor(over / slice));
 }
 
 function batchesOf(
   streams: Iterable<OpenStream>,
   { over, random = Math.random }: EndOptions,
 ): OpenStream[][] {
-  const count = Math.max(1, Math.floor(over / slice));
+  const count = turnsIn(over);
   const batches: OpenStream[][] = Array.from({ length: count }, () => []);
   for (const stream of streams) batches[Math.floor(random() * count)]?.push(stream);
   return batches;

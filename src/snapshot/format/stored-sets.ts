@@ -9,7 +9,7 @@ import { SnapshotError } from './snapshot-error.ts';
  * has its parts; then these, one a line, in canonical JSON. So who starts again with them compares each set with its hash,
  * which is signed, without writing it anew, and parses of it what is asked for.
  *
- * What another program has checked is checked anew: its rules may have been others.
+ * Sets that another program has checked are checked anew: its rules may have been others.
  */
 
 /** Texts of the members of a set, in the order of canonical JSON; of `discovery`, those of its groups. */

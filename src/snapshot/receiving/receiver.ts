@@ -367,7 +367,7 @@ export class SnapshotReceiver {
     return sealedText(held);
   }
 
-  /** What is stored, as it was sealed; and sets of it that are known to be right. */
+  /** @returns the stored snapshot as it was sealed, and sets of it that are known to be right */
   protected async fromStore(stored: string): Promise<FromStore> {
     return { sealed: stored };
   }

@@ -250,7 +250,7 @@ function documentOf({ status, headers, text: body }: HttpsResponse): ServerDocum
   return { status, contentType: headers['content-type'] ?? '', body };
 }
 
-/** Sent each time, for it has no ETag, and rarely another one: the same object, so that it is parsed once. */
+/** Comes whole each time, as it has no ETag, and is nearly always as before. One object stands for it, which is parsed once. */
 function isIndex(path: string): boolean {
   return path === '/openapi/v3';
 }

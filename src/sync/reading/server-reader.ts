@@ -83,7 +83,7 @@ export class ServerReader {
     this.renewConnections();
   }
 
-  /** What is being asked may be asked of nobody, as at a host that was down a moment ago: the server is due at once. */
+  /** A reading that is under way may hang on a host that was down when it began: it ends, and the server is due at once. */
   renewConnections(): void {
     this.drop();
     this.#drop = new AbortController();

@@ -53,8 +53,8 @@ export const plantedFaults: readonly PlantedFault[] = [
   {
     name: 'watches never move to the version that responds',
     file: 'src/node/exchange/open-streams.ts',
-    text: 'if (movable.length === 0) return;',
-    replacement: 'if (movable.length >= 0) return;',
+    text: 'if (stream.isMisplaced === undefined) continue;',
+    replacement: 'if (stream.isMisplaced !== null) continue;',
   },
   {
     name: 'a write that may have been processed is sent again',

@@ -6,7 +6,7 @@ import { buildRoutingTable } from '../../../src/snapshot/routing-table/build-rou
 import type { RoutingTable } from '../../../src/snapshot/routing-table/routing-table.ts';
 import { type ServerOptions, type SnapshotOptions, snapshotOf } from '../snapshots/snapshot-builder.ts';
 
-/** What each server serves. */
+/** Resources by server. */
 export const serves = [
   'v1/pods',
   'v1/pods/status',
