@@ -8,7 +8,7 @@ import { decide } from '../routing/decide.ts';
 import { buildRoutingTable } from '../snapshot/routing-table/build-routing-table.ts';
 import type { AdmittedRequest } from './admitted-request.ts';
 import { Decider } from './decider.ts';
-import { heldBackFor, isUnconfirmed, untoldWarning } from './hold-back.ts';
+import { comesTooSoon, heldBackFor, isUnconfirmed, untoldWarning } from './hold-back.ts';
 import { type RouterSettings, resolveOptions } from './options.ts';
 import { peerDestination } from './server-choice.ts';
 
@@ -204,4 +204,35 @@ test('nothing is decided by what is stored of a cluster before each of its serve
   assert.equal(waits(), true);
   probe('c', 'not-ready');
   assert.equal(waits(), false);
+});
+
+test('a server that does not count yet gets no write while one that counts may still serve, or others may not know what it is', () => {
+  const { health, probe, pass } = probedHealth('a', 'b', 'c');
+  const all = { serves: ['v1/pods'], version: 'v1.36.0' };
+  const change = { server: 'b', from: '1.35', to: '1.36', waitFrom: 8_000, until: 10_000 };
+  const table = buildRoutingTable(snapshotOf({ a: all, b: all, c: all }), undefined, [change]);
+  let now = 0;
+  const settings = { health, steadyClock: () => now };
+  const goesTo = (id: string, method = 'PUT') => {
+    const requestInfo = parseRequestInfo(method, `${pods}/x`);
+    const decision = decide(requestInfo, table, { now, serverId: undefined, reroutedByVerifiedPeer: false });
+    assert.ok(decision.decision === 'peer');
+    assert.deepEqual(
+      decision.candidates.map((each) => each.id),
+      ['a', 'c'],
+      'those that count go first',
+    );
+    const view = { snapshot: table, known: table, local: undefined };
+    const request = { inbound: { method }, requestInfo, decision, view } as unknown as AdmittedRequest;
+    return !comesTooSoon(request, settings, decision, { otherVersion: undefined, server: table.server(id) });
+  };
+  assert.deepEqual([goesTo('a'), goesTo('b'), goesTo('b', 'GET')], [true, false, true]);
+  for (const id of ['a', 'c']) {
+    health.connectionLost(id, true);
+    probe(id, 'not-ready');
+  }
+  pass(20_000);
+  assert.equal(goesTo('b'), false, 'others may not know it yet');
+  now = 8_000;
+  assert.equal(goesTo('b'), true);
 });

@@ -2,7 +2,8 @@ import { isRead } from '../request/inbound.ts';
 import { dependsOnVersion, untilVersionSettles } from '../routing/decide.ts';
 import { isWrite, mayTip } from '../routing/preferred-version.ts';
 import { isKnownToOthers, isUntold, mayStillServe } from '../servers/server-standing.ts';
-import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
+import type { RoutingServer, RoutingTable } from '../snapshot/routing-table/routing-table.ts';
+import { isOfOneVersion, stepAt } from '../snapshot/routing-table/served-by.ts';
 import { confirmedWithin } from '../snapshot/routing-table/version-instants.ts';
 import type { AdmittedRequest } from './admitted-request.ts';
 import type { RouterSettings } from './options.ts';
@@ -94,9 +95,11 @@ export function isUnconfirmed(
   }
   const table = view.known;
   if (table === undefined) return false;
-  if (table.comparison === undefined) return mayHaveBecomeSeveral(table, settings, asked);
+  const now = steadyClock();
+  const isOfOne = table.comparison === undefined || isOfOneVersion(table.comparison, now);
+  if (isOfOne) return mayHaveBecomeSeveral(table, settings, asked);
   if (isConfirmed(settings, asked)) return false;
-  return dependsOnVersion(requestInfo, table, { now: steadyClock(), preferredVersion });
+  return dependsOnVersion(requestInfo, table, { now, preferredVersion });
 }
 
 /** @returns true if the servers, which are of one version, may have become several without this router's being told */
@@ -124,18 +127,28 @@ function isConfirmed({ routingTable, monotonicClock }: HoldSettings, asked: stri
 
 /**
  * True if other routers may still send to a server of the preferred version, or have something carried out there, when a write
- * would go to another version: a field that the server of the preferred version stores meanwhile would be lost.
+ * would go to another version: a field that the server of the preferred version stores meanwhile would be lost. A server whose
+ * version does not count yet gets nothing while another one counts that may still serve, or while other routers may not know it.
  */
 export function comesTooSoon(
   { inbound, requestInfo, view: { snapshot: table } }: AdmittedRequest,
-  { health }: Pick<RouterSettings, 'health'>,
+  { health, steadyClock }: Pick<RouterSettings, 'health' | 'steadyClock'>,
   { versions }: Candidates,
-  { otherVersion }: Pick<Choice, 'otherVersion'>,
+  { otherVersion, server }: Pick<Choice, 'otherVersion'> & { readonly server: Choice['server'] | undefined },
 ): boolean {
-  if (otherVersion === undefined || versions === undefined || isRead(inbound.method)) return false;
+  if (versions === undefined || isRead(inbound.method)) return false;
   const { apiGroup, apiVersion, resource } = requestInfo;
   const servers = (table?.resource(apiGroup, apiVersion, resource) ?? table)?.servers ?? [];
-  return servers.some(
-    ({ id, minor }) => minor === versions.preferred && health?.is(id, mayStillServe) === true,
-  );
+  const step = table?.comparison && stepAt(table.comparison, steadyClock());
+  if (server !== undefined && step?.uncounted.has(server.id) === true) {
+    const counted = servers.filter(({ id }) => !step.uncounted.has(id));
+    return step.untold.has(server.id) ? counted.length > 0 : maySomeStillServe(counted, health);
+  }
+  if (otherVersion === undefined) return false;
+  const preferred = servers.filter(({ minor }) => minor === versions.preferred);
+  return maySomeStillServe(preferred, health);
+}
+
+function maySomeStillServe(servers: readonly RoutingServer[], health: RouterSettings['health']): boolean {
+  return servers.some(({ id }) => health?.is(id, mayStillServe) === true);
 }

@@ -94,7 +94,7 @@ export class Tries {
     if (onlyHealthy && choice.mayBeAsked(server) !== 'first') return 'nobody left';
     // A body that was too large to be kept has gone to the first one.
     if (!canBeSentAgain(inbound)) return 'body gone';
-    if (comesTooSoon(this.request, settings, this.#candidates, { otherVersion })) return 'too soon';
+    if (comesTooSoon(this.request, settings, this.#candidates, { otherVersion, server })) return 'too soon';
     // Substitutes of the local server were chosen just now; candidates of the decision before the first of them was waited for.
     if (this.#first !== undefined && decider.isOutdated(this.request)) return 'too soon';
     if (isUnconfirmed(this.request, settings, destination.id)) return 'too soon';

@@ -170,7 +170,8 @@ export function dependsOnVersion(
   context: Pick<DecisionContext, 'now' | 'preferredVersion'>,
 ): boolean {
   if (!requestInfo.isResourceRequest) return false;
-  if (table.comparison === undefined) return true;
+  // Servers of one version are compared with nothing, and may have been of others a moment ago.
+  if (table.comparison === undefined || table.comparison.minors.length < 2) return true;
   return serversByPreference(requestInfo, serversOf(requestInfo, table), table, context) !== undefined;
 }
 

@@ -125,14 +125,16 @@ export function serversByPreference(
   const isCustom = table.isCustomResource(apiGroup, apiVersion);
   const candidates = servedBy ?? (isCustom ? table.everyServer : undefined);
   if (candidates === undefined) return undefined;
+  const uncounted = stepAt(comparison, now ?? Number.POSITIVE_INFINITY)?.uncounted;
   const matters =
     table.resource(apiGroup, apiVersion, resource)?.differs === true ||
-    (comparison.enforcementDiffers && isWrite(requestInfo));
+    (comparison.enforcementDiffers && isWrite(requestInfo)) ||
+    // Nobody can say any more how the version of before differed.
+    (comparison.minors.length < 2 && uncounted !== undefined);
   if (!matters) return undefined;
   const byPreference = candidates.byPreference(preferred);
-  if (byPreference.length < 2) return undefined;
-  const uncounted = stepAt(comparison, now ?? Number.POSITIVE_INFINITY)?.uncounted;
-  return uncounted === undefined ? byPreference : countedFirst(byPreference, uncounted);
+  const inOrder = uncounted === undefined ? byPreference : countedFirst(byPreference, uncounted);
+  return inOrder.length < 2 ? undefined : inOrder;
 }
 
 /** A server that does not count yet is of its version for this router alone. */

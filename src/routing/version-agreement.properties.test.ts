@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { snapshotOf } from '../../test/support/snapshots/snapshot-builder.ts';
 import { parseRequestInfo } from '../apimachinery/request-info.ts';
 import { buildRoutingTable } from '../snapshot/routing-table/build-routing-table.ts';
+import { stepAt } from '../snapshot/routing-table/served-by.ts';
 import {
   confirmedWithin,
   countsAfter,
@@ -104,10 +105,7 @@ function routerOf(
     return table;
   };
   return (at: number): string | undefined => {
-    const { table, current, changes } = tableAt(at);
-    // Who finds all servers of one version goes by it at once: no server is left to which a request could go otherwise. Where all were
-    // replaced within ten seconds, others may know other ones (docs/guides/preferred-version.md, Limits).
-    if (table.comparison === undefined && changes.some(({ until }) => at < until)) return undefined;
+    const { table, current } = tableAt(at);
     if (untilVersionSettles(write, table, { now: at, preferredVersion }) > 0) return undefined;
     const context = { now: at, preferredVersion, serverId: undefined, reroutedByVerifiedPeer: false };
     const decision = decide(write, table, context);
@@ -120,7 +118,13 @@ function routerOf(
         ({ server, minor, readyAt, endsAt }) =>
           server === id && minor === current.get(id) && readyAt <= at && at < endsAt,
       );
-    return candidates.find(isThere)?.minor;
+    const step = table.comparison && stepAt(table.comparison, at);
+    const chosen = candidates.find(isThere);
+    // `comesTooSoon`: others may not know the version of this one.
+    const comesTooSoon = chosen !== undefined && step?.untold.has(chosen.id) === true;
+    return comesTooSoon && table.servers.some(({ id }) => !step.uncounted.has(id))
+      ? undefined
+      : chosen?.minor;
   };
 }
 

@@ -54,8 +54,6 @@ export interface SnapshotInput {
   readonly monotonic?: number | undefined;
   /** Milliseconds by which the clock of `now` was set ahead since `previous` was made. Default 0. */
   readonly set?: number | undefined;
-  /** True if the maker of the snapshot began a short while ago, without a snapshot. Default false. */
-  readonly isNewcomer?: boolean | undefined;
   readonly cluster?: string | undefined;
 }
 
@@ -78,7 +76,7 @@ export interface SnapshotOutput {
  * stays as last known.
  */
 export async function buildSnapshot(input: SnapshotInput): Promise<SnapshotOutput> {
-  const { previous, clusterObjects, now, monotonic = 0, set = 0, isNewcomer = false } = input;
+  const { previous, clusterObjects, now, monotonic = 0, set = 0 } = input;
   const warnings: string[] = [...clusterObjects.warnings];
   const apiServices = clusterObjects.apiServices ?? previous?.apiServices ?? [];
   const customResourceGroups = clusterObjects.customResourceGroups ?? previous?.customResourceGroups ?? [];
@@ -97,7 +95,7 @@ export async function buildSnapshot(input: SnapshotInput): Promise<SnapshotOutpu
   if (servers.length === 0) return { snapshot: undefined, changed: false, warnings };
 
   const starts = new Map(input.servers.flatMap(({ server, start }) => (start ? [[server.id, start]] : [])));
-  const moment = { now, monotonic, set, isNewcomer, isRead };
+  const moment = { now, monotonic, set, isRead, isWhole: contents.length === input.servers.length };
   const changes = versionChanges(previous, servers, moment, starts);
   const candidate: Snapshot = {
     apiVersion: snapshotApiVersion,

@@ -41,14 +41,12 @@ export class ClusterReader {
   /** Group versions that once were those of custom resources or extension APIs. */
   readonly #everShared = new Set<string>();
   readonly #schemas;
-  readonly #startedAt: number;
   /** When the last snapshot was made, or found to be as before. */
   #moment: ChangeMoment;
 
   constructor(parts: SyncParts) {
     const { clock = systemClock } = parts;
-    this.#startedAt = clock.monotonic();
-    this.#moment = { now: clock.now(), monotonic: this.#startedAt };
+    this.#moment = { now: clock.now(), monotonic: clock.monotonic() };
     this.#parts = parts;
     this.#clock = clock;
     this.readers = new ServerReaders({ ...parts, clock, timing: timingOf(parts) });
@@ -92,7 +90,6 @@ export class ClusterReader {
       previous,
       ...moment,
       set: settingBetween(this.#moment, moment),
-      isNewcomer: this.#isNewcomer(moment),
       storageVersions: view.storageVersions,
       cluster,
     });
@@ -106,11 +103,6 @@ export class ClusterReader {
       moreSchemas: schemas.more,
       warnings: [...view.warnings, ...(addresses?.warnings ?? []), ...schemas.warnings, ...output.warnings],
     };
-  }
-
-  /** Servers that have departed may count for others for the grace. */
-  #isNewcomer({ monotonic }: ChangeMoment): boolean {
-    return this.#parts.previous === undefined && monotonic - this.#startedAt < timingOf(this.#parts).grace;
   }
 }
 

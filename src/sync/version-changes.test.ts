@@ -22,7 +22,7 @@ function snapshotAt(
 
 /**
  * Changes in the next snapshot, in seconds since the start.
- * @param ready by server: when it was not ready yet, and when it was
+ * @param ready by server: when it was not ready yet, when it was, and whether it may have been of a version that nobody has read
  * @param set how far the wall clock was set ahead since the start, seconds
  * @param setSinceBefore the same since the snapshot of before was made
  */
@@ -30,16 +30,19 @@ function changesOf(
   previous: Snapshot | undefined,
   versions: Readonly<Record<string, string>>,
   seconds: number,
-  ready: Readonly<Record<string, readonly [number | undefined, number]>> = {},
+  ready: Readonly<Record<string, readonly [number | undefined, number, isAfterUnread?: boolean]>> = {},
   set = 0,
   setSinceBefore = 0,
-  isNewcomer = false,
 ) {
   const monotonic = (at: number) => monotonicAtStart + at * 1_000;
   const starts = new Map(
-    Object.entries(ready).map(([id, [notYet, at]]) => [
+    Object.entries(ready).map(([id, [notYet, at, isAfterUnread = false]]) => [
       id,
-      { notReadyAt: notYet === undefined ? undefined : monotonic(notYet), readyAt: monotonic(at) },
+      {
+        notReadyAt: notYet === undefined ? undefined : monotonic(notYet),
+        readyAt: monotonic(at),
+        isAfterUnread,
+      },
     ]),
   );
   const { servers } = snapshotAt(versions);
@@ -47,7 +50,6 @@ function changesOf(
     now: start + (seconds + set) * 1_000,
     monotonic: monotonic(seconds),
     set: setSinceBefore * 1_000,
-    isNewcomer,
   };
   const inSeconds = (text = '') => (Date.parse(text) - start) / 1_000;
   return versionChanges(previous, servers, now, starts).map(
@@ -142,16 +144,18 @@ test('while no server can be read nothing is forgotten: that would make a younge
   assert.equal(versionChanges(before, servers, { ...moment, isRead: true }).length, 0);
 });
 
-test('a newcomer does not know what a server was that it has never seen: it waits until that counts for everybody', () => {
-  const before = snapshotAt({ a: 'v1.35.0', b: 'v1.36.0' });
-  const after = { a: 'v1.35.0', b: 'v1.36.0', e: 'v1.35.0' };
-  const ready = { e: [3, 3.5] } as const;
-  assert.deepEqual(changesOf(before, after, 4, ready), ['e undefined 1.35 13.5 from 11']);
-  assert.deepEqual(changesOf(before, after, 4, ready, 0, 0, true), [
-    'a undefined 1.35 13.5 from 4',
-    'b undefined 1.36 13.5 from 4',
-    'e undefined 1.35 13.5 from 4',
-  ]);
+test('a server that may have been of a version that was never read here is of no version until all know what it is now', () => {
+  const versions = { a: 'v1.35.0', b: 'v1.36.0' };
+  const before = snapshotAt(versions);
+  assert.deepEqual(changesOf(before, versions, 4, { b: [3, 3.5] }), []);
+  assert.deepEqual(changesOf(before, versions, 4, { b: [3, 3.5, true] }), ['b undefined 1.36 13.5 from 4']);
+  const newer = { ...versions, b: 'v1.37.0' };
+  assert.deepEqual(changesOf(before, newer, 4, { b: [3, 3.5] }), ['b 1.36 1.37 13.5 from 11']);
+  assert.deepEqual(changesOf(before, newer, 4, { b: [3, 3.5, true] }), ['b undefined 1.37 13.5 from 4']);
+  // A snapshot that has it already does not get it twice.
+  const at = new Date(start + 13_500).toISOString();
+  const told = snapshotAt(versions, [{ server: 'b', to: '1.36', at, waitFrom: at }]);
+  assert.deepEqual(changesOf(told, versions, 5, { b: [3, 3.5, true] }), ['b undefined 1.36 13.5 from 13.5']);
 });
 
 test('who begins to read a cluster of several versions does not know what others go by, and waits until all have changed', () => {

@@ -16,13 +16,10 @@ export interface ChangeMoment {
   readonly monotonic: number;
   /** Milliseconds by which the clock of `now` was set ahead since the last snapshot was made. Default 0. */
   readonly set?: number;
-  /**
-   * True if the maker began a short while ago, without a snapshot: others may know servers that have been away since.
-   * Default false.
-   */
-  readonly isNewcomer?: boolean;
   /** False: no server can be read, and nothing is forgotten. A snapshot without it would be as young as one that was read. */
   readonly isRead?: boolean;
+  /** False: of one of the servers nothing is known, and others may go by its version. Default true. */
+  readonly isWhole?: boolean;
 }
 
 /** Less than this is how clocks run, milliseconds: what is kept moves by none of it. */
@@ -55,10 +52,9 @@ export function versionChanges(
     (starts.get(by)?.readyAt ?? monotonic) - monotonic + countsAfter + versionSettlesFor;
   // Without one of before each server may have changed a moment ago, and others may go by what it was.
   const before = new Map(previous?.servers.map((server) => [server.id, server]));
-  const unknown = servers.filter((server) => !isKnown(server, before));
-  if (previous === undefined || (moment.isNewcomer === true && unknown.length > 0)) {
-    if (!areSeveralVersions(servers.map(countedVersionOf))) return [];
-    const at = ahead(Math.max(...unknown.map(({ id }) => untilItCounts(id))));
+  if (previous === undefined) {
+    if (moment.isWhole !== false && !areSeveralVersions(servers.map(countedVersionOf))) return [];
+    const at = ahead(Math.max(...servers.map(({ id }) => untilItCounts(id))));
     return servers.flatMap((server) => {
       const to = countedVersionOf(server);
       return to === undefined ? [] : [{ server: server.id, to, at, waitFrom: ahead(0) }];
@@ -70,7 +66,9 @@ export function versionChanges(
   const changes = [...new Set([...before.keys(), ...after.keys()])].sort().flatMap((id) => {
     const [from, to] = [before.get(id), after.get(id)].map((server) => server && countedVersionOf(server));
     const isRenamed = successors.has(id) || [...successors.values()].includes(id);
-    if (mayBeOneVersion(from, to) || isRenamed) return [];
+    const isAfterUnread = starts.get(id)?.isAfterUnread === true && after.get(id)?.stale !== true;
+    const isNew = isAfterUnread && !kept.some(({ server, from }) => server === id && from === undefined);
+    if (isRenamed || (mayBeOneVersion(from, to) && !isNew)) return [];
     // One that another has replaced leaves when that one comes, or has come.
     const by = after.has(id)
       ? id
@@ -80,10 +78,11 @@ export function versionChanges(
     return [
       {
         server: id,
-        ...(from === undefined ? {} : { from }),
+        // Another router may go by a version that the server had in between.
+        ...(from === undefined || isAfterUnread ? {} : { from }),
         ...(to === undefined ? {} : { to }),
         at: ahead(untilItCounts(by)),
-        waitFrom: ahead(untilItMayCount),
+        waitFrom: ahead(isAfterUnread ? 0 : untilItMayCount),
       },
     ];
   });
@@ -91,14 +90,9 @@ export function versionChanges(
     ...kept,
     ...changes.filter(({ at }) => now < Date.parse(at) + keptFor),
   ];
-  // Where all servers are of one version again, another router may go by what counted a moment ago.
+  // Where all servers are of one version again, another router may go by what counted a moment ago, or was never known here.
   const versions = [...servers.map(countedVersionOf), ...all.flatMap(({ from, to }) => [from, to])];
-  return areSeveralVersions(versions) ? all : [];
-}
-
-/** True if a server of its ID was there before, or one in its place. */
-function isKnown(server: SnapshotServer, before: ReadonlyMap<string, SnapshotServer>): boolean {
-  return before.has(server.id) || [...before.values()].some((other) => isAt(server, other, true));
+  return areSeveralVersions(versions) ? all : kept.filter(({ from }) => from === undefined);
 }
 
 /** Servers of before that go on under another ID: it is found later than the address of a server. @returns new ID by old one */

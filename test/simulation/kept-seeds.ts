@@ -135,6 +135,26 @@ export const keptSeeds = [
     seed: 1_796_073_685_081,
     was: 'a snapshot that came shortly before a version changed put off the end of a watch: a field was lost',
   },
+  {
+    seed: 1_796_074_508_120,
+    was: 'a router that was started anew did not know that a server had been another one meanwhile',
+  },
+  {
+    seed: 1_796_074_508_180,
+    was: 'a write went to a server that does not count yet, since one that counts had lost a connection',
+  },
+  {
+    seed: 1_796_074_508_130,
+    was: 'what depends on the version waited for a server that could not change the majority',
+  },
+  {
+    seed: 1_796_076_550_074,
+    was: 'a router that was cut off from a server missed that two processes ran it one after the other',
+  },
+  {
+    seed: 1_796_022_384_019,
+    was: 'a router that had missed a process of a server went by what it was before',
+  },
 ] as const;
 
 /** A fixed set, by what happens in them: each sort of fault is in one. */

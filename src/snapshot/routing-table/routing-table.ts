@@ -123,6 +123,8 @@ interface VersionsBefore extends MinorVersions {
   readonly until: number;
   /** IDs of servers that have become another version, or come back to one, and do not count as that until then. */
   readonly uncounted: ReadonlySet<string>;
+  /** Those of them whose change another router may not know yet. */
+  readonly untold: ReadonlySet<string>;
   /**
    * The versions that another router may go by meanwhile. `undefined`: no server counts, or nobody knows; the versions of now
    * stand here then.

@@ -105,7 +105,10 @@ function understandingOf(
 /** Resources of `admissionregistration.k8s.io` whose objects say what may be written; webhooks are enforced by all. */
 const policyResource = /^admissionregistration\.k8s\.io\.[a-z]*polic(?:y|ies|ybindings)$/;
 
-/** @returns `undefined` when the servers are of one version */
+/**
+ * @returns `undefined` when the servers are of one version, and every router knows that: until a change counts, another router may
+ *   go by what a server was before. A lone server has nobody beside it.
+ */
 export function compareVersions(
   compared: readonly ComparedServers[],
   changes: readonly TimedChange[],
@@ -114,7 +117,8 @@ export function compareVersions(
   const counts = new Map<string, number>();
   for (const { minor } of servers) if (minor !== undefined) counts.set(minor, (counts.get(minor) ?? 0) + 1);
   const now = minorVersionsOf(counts);
-  if (now === undefined || now.minors.length < 2) return undefined;
+  if (now === undefined) return undefined;
+  if (now.minors.length < 2 && (servers.length < 2 || changes.length === 0)) return undefined;
   const isComplete = compared.every(({ set }) => set.schemas !== undefined);
   return Object.freeze({
     ...now,
@@ -178,12 +182,8 @@ function versionsBefore(
       const left = changes.filter((change) => change.until > from);
       const open = left.filter(({ waitFrom }) => waitFrom <= from);
       const versions = versionsWithout(left, servers, counts);
-      const others = waysToCount(open)?.map((counted) =>
-        versionsWithout(
-          left.filter((change) => !counted.includes(change)),
-          servers,
-          counts,
-        ),
+      const others = waysToCount(left, open, [...counts.keys()])?.map((each) =>
+        versionsWithout(each, servers, counts),
       );
       const known = others?.every((each) => each !== undefined) === true ? others : undefined;
       const step = {
@@ -191,6 +191,7 @@ function versionsBefore(
         from,
         until,
         uncounted: new Set(left.map(({ server }) => server)),
+        untold: new Set(left.filter((change) => !open.includes(change)).map(({ server }) => server)),
         others: versions && known,
       };
       from = until;
@@ -207,14 +208,29 @@ function openedTogether(changes: readonly TimedChange[]): readonly TimedChange[]
   });
 }
 
-/** @returns the changes that may count, in each way; of one server the earlier ones first. `undefined`: there are too many */
-function waysToCount(open: readonly TimedChange[]): readonly (readonly TimedChange[])[] | undefined {
-  let ways: readonly (readonly TimedChange[])[] = [[]];
+/**
+ * What may be left to count for another router, in each way: of one server the earlier changes count first. A server of which this
+ * router does not know what it was may have been of any of the versions.
+ * @returns `undefined`: there are too many ways
+ */
+function waysToCount(
+  left: readonly TimedChange[],
+  open: readonly TimedChange[],
+  versions: readonly string[],
+): readonly (readonly TimedChange[])[] | undefined {
+  let ways: readonly (readonly TimedChange[])[] = [left.filter((change) => !open.includes(change))];
   for (const ofServer of Map.groupBy(open, ({ server }) => server).values()) {
     const inOrder = ofServer.toSorted((one, other) => one.until - other.until);
-    ways = ways.flatMap((way) =>
-      [...inOrder.keys(), inOrder.length].map((count) => [...way, ...inOrder.slice(0, count)]),
+    const [first] = inOrder;
+    const pasts = first?.from === undefined ? [undefined, ...versions] : [first.from];
+    const ofThis = [...inOrder.keys(), inOrder.length].flatMap((count) =>
+      count > 0
+        ? [inOrder.slice(count)]
+        : pasts.map((from) =>
+            inOrder.map((change) => (change === first && from ? { ...change, from } : change)),
+          ),
     );
+    ways = ways.flatMap((way) => ofThis.map((rest) => [...way, ...rest]));
     if (ways.length > waysAtMost) return undefined;
   }
   return ways;
@@ -245,6 +261,11 @@ export function stepAt(
   now: number,
 ): VersionComparison['before'][number] | undefined {
   return before.length === 0 ? undefined : before.find(({ until }) => now < until);
+}
+
+/** True if the servers have been of one version for so long that every router knows it. @param now as of `stepAt` */
+export function isOfOneVersion(comparison: VersionComparison, now: number): boolean {
+  return comparison.minors.length < 2 && stepAt(comparison, now) === undefined;
 }
 
 function enforcementDiffers(compared: readonly ComparedServers[]): boolean {

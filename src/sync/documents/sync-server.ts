@@ -70,6 +70,8 @@ export interface SeenStart {
   /** Instant at which it said that it was not ready, or its process of before was there. Left out: it never said so. */
   readonly notReadyAt?: number | undefined;
   readonly readyAt: number;
+  /** True: before it the server may have been of a version that this reader has not read, and that others go by. */
+  readonly isAfterUnread?: boolean;
 }
 
 /**

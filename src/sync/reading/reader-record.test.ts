@@ -138,3 +138,33 @@ test('a start stays with the reading that it is of, and what cannot be read has 
   ] as const)
     assert.equal(next(next(back, unread, 3_000), unread, 4_000).start, undefined);
 });
+
+test('a start comes after a process that was never read where two holders of the Lease were seen since, or none was before', () => {
+  const held = (holderIdentity: string | undefined) => ({ ...server, holderIdentity });
+  const backAfter = (record: ReaderRecord, ...holders: readonly (string | undefined)[]) => {
+    const away = next(record, { kind: 'not ready', askedAt: 1_000, reading: refused }, 1_000);
+    const seen = holders.reduce(
+      (each, holder) => next(each, { kind: 'described', server: held(holder) }, 1_500),
+      away,
+    );
+    return next(seen, { kind: 'became ready' }, 2_000).start?.isAfterUnread ?? false;
+  };
+  const untried = untriedRecord(held('first'), undefined);
+  const read = next(untried, { kind: 'read', askedAt: 0, reading }, 0);
+  assert.equal(backAfter(untried), true, 'a router that begins while the server is away');
+  assert.equal(backAfter(read), false);
+  assert.equal(backAfter(read, undefined, 'second'), false);
+  assert.equal(backAfter(read, undefined, 'second', undefined, 'third'), true);
+  const replaced = next(read, { kind: 'replaced', server: held('second') }, 500);
+  assert.equal(backAfter(replaced), false);
+  assert.equal(backAfter(replaced, undefined, 'third'), true);
+  // Its next reading tells what it is.
+  assert.equal(backAfter(next(replaced, { kind: 'read', askedAt: 600, reading }, 600), 'third'), false);
+  // Before 1.28 each process has an ID of its own.
+  const [renamed, again] = [
+    untriedRecord({ ...server, id: 'b' }, read),
+    untriedRecord({ ...server, id: 'c' }, undefined),
+  ];
+  assert.equal(backAfter(renamed), false);
+  assert.equal(backAfter(untriedRecord(again.server, renamed)), true);
+});

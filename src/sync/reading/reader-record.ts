@@ -36,6 +36,10 @@ export interface ReaderRecord {
   readonly notReadyAt: number | undefined;
   /** Its last start, as far as it was seen. */
   readonly start: SeenStart | undefined;
+  /** The last process of it that was seen, by the holder of its Lease. */
+  readonly holder: string | undefined;
+  /** Processes that were seen since its last reading. Before the first one there may have been any. */
+  readonly unreadProcesses: number;
   /** The server that was at its address before, under another ID; `undefined` once this one has been read. */
   readonly predecessor: ReaderRecord | undefined;
   /** The server's word while it is not ready; a new object for each reading, empty until that has ended. */
@@ -72,6 +76,8 @@ export function untriedRecord(server: ReadableServer, before: ReaderRecord | und
     reading: undefined,
     notReadyAt: undefined,
     start: undefined,
+    holder: server.holderIdentity ?? before?.holder,
+    unreadProcesses: before === undefined ? Number.POSITIVE_INFINITY : before.unreadProcesses + 1,
     predecessor: before && { ...before, predecessor: undefined },
     early: undefined,
     failures: 0,
@@ -116,17 +122,20 @@ export function stateOf(record: ReaderRecord, now: number): ReaderStateName {
 export function next(record: ReaderRecord, event: ReaderEvent, now: number): ReaderRecord {
   switch (event.kind) {
     case 'described':
-      return { ...record, server: event.server };
+      return describedBy(event.server, record);
     case 'replaced': {
       // When the process of before was asked last is known all the same, and its reading counts until there is another one, with
       // its start: the Lease of a process may come later than what the process says.
       const { notReadyAt, reading, start } = record;
+      const { holder, unreadProcesses } = describedBy(event.server, record);
       const state = reading && ({ kind: 'unverified', since: now } as const);
       return {
         ...untriedRecord(event.server, undefined),
         notReadyAt,
         reading,
         start,
+        holder,
+        unreadProcesses,
         ...(state && { state }),
       };
     }
@@ -136,9 +145,10 @@ export function next(record: ReaderRecord, event: ReaderEvent, now: number): Rea
       return event.reading.code === 'NothingServed' ? { ...away, notReadyAt: event.askedAt } : away;
     }
     case 'became ready': {
-      const { state, start } = record;
+      const { state, start, notReadyAt, unreadProcesses } = record;
       if (!('since' in state) || (start !== undefined && start.readyAt >= state.since)) return record;
-      return { ...record, start: { notReadyAt: record.notReadyAt, readyAt: now } };
+      const isAfterUnread = unreadProcesses > 1 && { isAfterUnread: true };
+      return { ...record, start: { notReadyAt, readyAt: now, ...isAfterUnread } };
     }
     case 'reading early':
       return { ...record, early: event.early };
@@ -165,6 +175,12 @@ export function next(record: ReaderRecord, event: ReaderEvent, now: number): Rea
   }
 }
 
+function describedBy(server: ReadableServer, record: ReaderRecord): ReaderRecord {
+  const { holderIdentity: holder = record.holder } = server;
+  const isNew = holder !== record.holder && record.holder !== undefined;
+  return { ...record, server, holder, unreadProcesses: record.unreadProcesses + (isNew ? 1 : 0) };
+}
+
 function awaySince({ state }: ReaderRecord, now: number): ReaderState {
   return 'since' in state ? state : { kind: 'restarting', since: now };
 }
@@ -182,6 +198,7 @@ function afterReading(
     reading,
     notReadyAt: askedAt,
     start: predecessor === undefined ? start : startAfter(predecessor, reading, now),
+    unreadProcesses: 0,
     predecessor: undefined,
     early: undefined,
     failures: 0,

@@ -110,6 +110,8 @@ export async function checkDiscovery(
     world.invariants.violated('not-listed', `${target} through ${router.node} lacks ${key}`);
   }
   if (form !== 'aggregated' || world.disturbedSince(router.node) !== undefined) return;
+  // A router that is pushed snapshots lists what the last one says.
+  if (world.form === 'pushed' && world.disturbedSince('sync') !== undefined) return;
   // Resources that a server will not serve any more are known once it is ready.
   const isServed = (name: string): boolean =>
     world.servers.some(

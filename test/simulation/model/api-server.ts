@@ -59,6 +59,8 @@ export class ApiServer implements Listener {
   /** Writes wait so many milliseconds at most until then. */
   stall = { until: 0, most: 0 };
   overloadedUntil = 0;
+  /** How often an operator has replaced the server so far. */
+  replacements = 0;
   /** Among the endpoints of the Service `kubernetes`. */
   isListed = false;
   #process = 0;

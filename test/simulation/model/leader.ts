@@ -1,3 +1,4 @@
+import type { ClientResponse } from '../invariants/invariants.ts';
 import type { Clients } from './client.ts';
 import type { RouterNode } from './router-node.ts';
 
@@ -5,6 +6,8 @@ import type { RouterNode } from './router-node.ts';
 const renewDeadline = 10_000;
 const retryPeriod = 2_000;
 const requestTimeout = renewDeadline / 2;
+/** client-go asks again so many times where a response says when to (rest/with_retry.go). */
+const maxRetries = 10;
 
 const target = '/apis/coordination.k8s.io/v1/namespaces/default/leases/leader';
 
@@ -20,13 +23,21 @@ export function startLeader(clients: Clients): void {
   let renewedAt = run.now;
   let isDisturbed = true;
 
-  async function renew(): Promise<boolean> {
-    const over = new Promise<undefined>((resolve) => {
-      run.after(requestTimeout, () => resolve(undefined), machine);
+  const pause = (milliseconds: number): Promise<undefined> =>
+    new Promise((resolve) => {
+      run.after(milliseconds, () => resolve(undefined), machine);
     });
-    const body = { spec: `${run.now}` };
-    const asked = clients.ask({ router, method: 'PUT', target, body });
-    return (await Promise.race([asked, over]))?.status === 200;
+
+  async function renew(): Promise<boolean> {
+    for (let retries = 0; ; retries++) {
+      const body = { spec: `${run.now}` };
+      const asked = clients.ask({ router, method: 'PUT', target, body });
+      const response = await Promise.race([asked, pause(requestTimeout)]);
+      const seconds = response && secondsToWait(response);
+      const isOver = retries === maxRetries || run.now - renewedAt > renewDeadline;
+      if (seconds === undefined || isOver) return response?.status === 200;
+      await pause(seconds * 1_000);
+    }
   }
 
   async function loop(): Promise<void> {
@@ -47,4 +58,10 @@ export function startLeader(clients: Clients): void {
   }
 
   run.after(1_500, () => void loop(), machine);
+}
+
+/** @returns `undefined`: client-go does not ask again by itself */
+function secondsToWait({ status, headers }: ClientResponse): number | undefined {
+  const at = headers.indexOf('retry-after');
+  return (status === 429 || status >= 500) && at !== -1 ? Number(headers[at + 1]) : undefined;
 }

@@ -117,6 +117,7 @@ function replace(event: Extract<PlanEvent, { kind: 'replace' }>, world: World): 
   const server = world.servers[event.server];
   if (server === undefined) return;
   const { flavour: from } = server;
+  const turn = ++server.replacements;
   world.heat(0, 1_500);
   if (event.how === 'SIGTERM') server.terminate();
   else server.kill(event.how === 'host');
@@ -127,6 +128,8 @@ function replace(event: Extract<PlanEvent, { kind: 'replace' }>, world: World): 
     invariants.rolledBackAt = Math.min(invariants.rolledBackAt, run.now);
   }
   run.atWorld(run.now + Math.max(event.down, 2_200), () => {
+    // A kubelet has one manifest: a server that is replaced while it is down starts once, as the last one says.
+    if (turn !== server.replacements) return;
     if (server.machine !== undefined) server.kill(false);
     server.start({ flavour: event.to, lease: event.lease, ready: event.ready });
   });
