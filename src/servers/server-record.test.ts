@@ -100,6 +100,21 @@ describe('a server by its probes', () => {
     assert.equal(mayStillServe(lost(silent, 5_000, true), 7_000), false, 'nothing runs there any more');
     assert.equal(after(['ready', 'ready'], silent).silentAt, undefined);
   });
+
+  test('that was found down, and that the reader of the cluster has read since, may still serve: this router may be cut off', () => {
+    const down = after(['unreachable', 'unreachable', 'unreachable']);
+    assert.equal(mayStillServe(down, 20_000), false);
+    const told = { id: 'a', serves: '' };
+    const tell = (more: object) =>
+      happens(down, { kind: 'told', told: { ...told, ...more }, agrees: false }, 20_000);
+    const read = tell({});
+    assert.deepEqual(
+      [29_999, 30_000].map((now) => mayStillServe(read, now)),
+      [true, false],
+    );
+    assert.equal(mayStillServe(tell({ stale: true }), 20_000), false);
+    assert.equal(mayStillServe(lost(read, 21_000, true), 23_000), false, 'it has ended since');
+  });
 });
 
 describe('a server whose connection was refused or broke', () => {

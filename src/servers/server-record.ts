@@ -1,4 +1,5 @@
 import { countedVersionOf } from '../apimachinery/server-version.ts';
+import type { SnapshotServer } from '../snapshot/format/schema.ts';
 import { countsAfter, versionSettlesFor } from '../snapshot/routing-table/version-instants.ts';
 import {
   type HealthThresholds,
@@ -65,6 +66,7 @@ function afterTold(
   const known = {
     ...record,
     told: event.told,
+    readAt: isRead(event.told) ? now : undefined,
     word: event.agrees ? undefined : record.word,
     ...(isNews && { othersGoByItUntil: undefined }),
   };
@@ -72,6 +74,12 @@ function afterTold(
     (each, kind) => next(each, { kind }, now, thresholds),
     known,
   );
+}
+
+function isRead(told: SnapshotServer | undefined): boolean {
+  if (told === undefined) return false;
+  const { stale = false, unread = false, departedAt } = told;
+  return !stale && !unread && departedAt === undefined;
 }
 
 type Told = Extract<ServerEvent, { kind: 'told' }>;

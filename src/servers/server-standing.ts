@@ -90,9 +90,12 @@ const silentServesFor = 20_000 + stillServesFor;
  * a server is slow or not ready, some seconds apart.
  */
 export function mayStillServe(record: ServerRecord, now: Instant): boolean {
-  const { silentAt } = record;
+  const { silentAt, readAt } = record;
   const state = presentOf(record.state);
   const loss = lossOf(state);
+  // The reader of the cluster has reached the server since it was found down: it may be this router that was cut off.
+  const isReadSince = readAt !== undefined && readAt >= (loss?.at ?? state.since);
+  if (isReadSince && now - readAt < stillServesFor) return true;
   if (silentAt !== undefined && now - silentAt < silentServesFor) return true;
   if (loss !== undefined) return now - loss.since < (loss.isGone ? goneServesFor : stillServesFor);
   return (state.kind !== 'unready' && state.kind !== 'unreachable') || now - state.since < stillServesFor;

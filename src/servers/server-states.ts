@@ -141,6 +141,8 @@ export interface ServerRecord {
   readonly destination?: Destination | undefined;
   /** The word of the snapshot in use on the server. Left out: the snapshot does not have the server. */
   readonly told?: SnapshotServer | undefined;
+  /** When a snapshot came for which the server had been read. Left out: the last one says that it could not be. */
+  readonly readAt?: Instant | undefined;
   /** The server's word on itself, while the snapshot says something else. */
   readonly word?: ServerWord | undefined;
   /** The beginning of the last probe that found no other process ready than the known one, or nothing that takes connections. */

@@ -155,6 +155,10 @@ export const keptSeeds = [
     seed: 1_796_022_384_019,
     was: 'a router that had missed a process of a server went by what it was before',
   },
+  {
+    seed: 1_796_600_000_079,
+    was: 'a router that had been cut off wrote by another version before it had found the servers that its reader had read',
+  },
 ] as const;
 
 /** A fixed set, by what happens in them: each sort of fault is in one. */

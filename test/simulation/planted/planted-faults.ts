@@ -163,9 +163,8 @@ export const plantedFaults: readonly PlantedFault[] = [
   {
     name: 'a write goes to another version while a server of the preferred one may still serve',
     file: 'src/proxy/hold-back.ts',
-    text: 'if (otherVersion === undefined || versions === undefined || isRead(inbound.method)) return false;',
-    replacement:
-      'if (otherVersion === undefined || versions !== undefined || isRead(inbound.method)) return false;',
+    text: 'if (otherVersion === undefined) return false;',
+    replacement: 'if (otherVersion !== null) return false;',
   },
   {
     name: 'what only a server that has departed served is gone at once',
@@ -194,11 +193,11 @@ export const plantedFaults: readonly PlantedFault[] = [
     replacement: "return decision.reason === 'NoSnapshot' && view.snapshot !== undefined;",
   },
   {
-    name: 'who begins to read takes what it does not know for new',
+    name: 'who begins to read takes a server that is away for what it was before',
     needs: has('restart-router'),
-    file: 'src/sync/round.ts',
-    text: 'return this.#parts.previous === undefined && monotonic',
-    replacement: 'return this.#parts.previous !== undefined && monotonic',
+    file: 'src/sync/reading/reader-record.ts',
+    text: 'before === undefined ? Number.POSITIVE_INFINITY :',
+    replacement: 'before === undefined ? 0 :',
   },
   {
     name: 'connections of earlier credentials outlive their server',
