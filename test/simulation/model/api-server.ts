@@ -10,7 +10,7 @@ import {
   resourceKey,
   widgets,
 } from './flavour.ts';
-import type { ArrivedRequest, Listener, Reply } from './network.ts';
+import { type ArrivedRequest, areOnOneNode, type Listener, type Reply } from './network.ts';
 import { isSelected, requestOf, type TargetedRequest } from './request-target.ts';
 import type { StoredObject } from './store.ts';
 import { WatchCache } from './watch-cache.ts';
@@ -221,8 +221,10 @@ export class ApiServer implements Listener {
     this.#cache?.stop();
     machine.alive = false;
     this.machine = undefined;
-    if (this.isSilent) this.#lost = machine;
-    else this.world.network.breakAll(machine);
+    if (this.isSilent) {
+      this.#lost = machine;
+      this.world.network.breakAll(machine, ({ client }) => areOnOneNode(client.name, this.node));
+    } else this.world.network.breakAll(machine);
     this.world.run.log(`${this.node} has ended`);
   }
 

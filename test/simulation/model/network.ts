@@ -91,7 +91,9 @@ export class Network {
   openAt(one: string, other: string): number {
     let at = this.run.now;
     for (const cut of this.cuts) {
-      if (cut.from <= at && at < cut.until && isBetween(cut, one, other)) at = cut.until;
+      if (cut.from > at || at >= cut.until || !isBetween(cut, one, other)) continue;
+      // A node that is cut off for long has no quorum of etcd: its API server responds to nobody.
+      if (!areOnOneNode(one, other) || cut.until - cut.from > longCut) at = cut.until;
     }
     return at;
   }
@@ -103,7 +105,8 @@ export class Network {
     let delay = 0.2 + 2.5 * draws.next(name);
     if (draws.chance(name, 0.01)) delay *= 20;
     for (const link of this.slow) {
-      const isOn = link.from <= now && now < link.until && isBetween(link, from, to);
+      const isOn =
+        link.from <= now && now < link.until && isBetween(link, from, to) && !areOnOneNode(from, to);
       if (isOn && link.reading === (traffic === 'reading')) delay += link.delay * draws.next(name);
     }
     return delay;
@@ -134,9 +137,17 @@ export class Network {
     this.run.at(at, arrive, on);
   }
 
-  /** The end of a process closes its connections: the other ends see it, unless they are cut off. */
-  breakAll(machine: Machine): void {
-    for (const connection of [...this.connections]) {
+  /** True of a host without power, for everybody but who is on it. */
+  isSilent({ isSilent, node }: Listener, from: string): boolean {
+    return isSilent && !areOnOneNode(from, node);
+  }
+
+  /**
+   * The end of a process closes its connections: the other ends see it, unless they are cut off.
+   * @param isSeen of whom the end is seen. Default: of all
+   */
+  breakAll(machine: Machine, isSeen: (connection: Connection) => boolean = () => true): void {
+    for (const connection of [...this.connections].filter(isSeen)) {
       if (connection.client === machine) connection.clientGone();
       else if (connection.server === machine) connection.broken();
     }
@@ -149,6 +160,14 @@ export class Network {
       if (isBetween({ between: [one, other] }, client.name, listener.node)) connection.broken();
     }
   }
+}
+
+/** Milliseconds: partitions that last longer. */
+const longCut = 10_000;
+
+/** True of a router and the API server beside it: nothing lies between them, and they lose power together. */
+export function areOnOneNode(one: string, other: string): boolean {
+  return /^[rs]\d$/.test(one) && /^[rs]\d$/.test(other) && one.slice(1) === other.slice(1);
 }
 
 function isBetween({ between: [one, other] }: Pick<Link, 'between'>, from: string, to: string): boolean {

@@ -91,7 +91,7 @@ class ModelledPool implements DestinationPool {
     };
     const there = network.openAt(this.#machine.name, to) - run.now;
     const trip = there + 2 * network.delay(this.#machine.name, to, 'requests');
-    if (listener === undefined || listener.isSilent || trip > dialTimeout) {
+    if (listener === undefined || network.isSilent(listener, this.#machine.name) || trip > dialTimeout) {
       run.after(dialTimeout, () => fail('Timeout', `not connected within ${dialTimeout} ms`), this.#machine);
       return;
     }
@@ -99,7 +99,7 @@ class ModelledPool implements DestinationPool {
       trip,
       () => {
         const { machine } = listener;
-        if (listener.isSilent) fail('Timeout', 'no answer');
+        if (network.isSilent(listener, this.#machine.name)) fail('Timeout', 'no answer');
         else if (machine === undefined) fail('ConnectFailed', 'connection refused');
         else if (!access.isIn(this.#authorities, listener.authority))
           fail('TLSFailed', 'unable to verify the first certificate');

@@ -29,9 +29,11 @@ class ModelledClient implements ServerClient {
     const to = listener?.node ?? 'nowhere';
     const there = network.openAt(this.#machine.name, to) - run.now;
     const trip = there + 2 * network.delay(this.#machine.name, to, 'reading');
-    const isLate = listener === undefined || listener.isSilent || trip > this.#connectTimeout;
+    const isLate =
+      listener === undefined || network.isSilent(listener, this.#machine.name) || trip > this.#connectTimeout;
     await sleep(run, isLate ? this.#connectTimeout : trip, signal);
-    if (isLate || listener.isSilent) throw new Error(`not connected within ${this.#connectTimeout} ms`);
+    if (isLate || network.isSilent(listener, this.#machine.name))
+      throw new Error(`not connected within ${this.#connectTimeout} ms`);
     const { machine } = listener;
     if (machine === undefined) throw new Error(`connect ECONNREFUSED ${origin.slice(8)}`);
     if (!access.isIn(certificateAuthorities, listener.authority))
