@@ -101,6 +101,16 @@ describe('a server by its probes', () => {
     assert.equal(after(['ready', 'ready'], silent).silentAt, undefined);
   });
 
+  test('that another process runs is not known before it is read: a reader that begins does not know of that process', () => {
+    const told = (record: ServerRecord, more: object, now: number) =>
+      happens(record, { kind: 'told', told: { id: 'a', serves: '', ...more }, agrees: false }, now);
+    const known = told(after(['ready', 'ready']), {}, 3_000);
+    const another = told(known, { stale: true, unread: true }, 4_000);
+    const byNewReader = told(another, { stale: true }, 5_000);
+    assert.deepEqual([another, byNewReader].map(kindOf), ['unverified', 'unverified']);
+    assert.equal(kindOf(told(byNewReader, {}, 6_000)), 'ready');
+  });
+
   test('that was found down, and that the reader of the cluster has read since, may still serve: this router may be cut off', () => {
     const down = after(['unreachable', 'unreachable', 'unreachable']);
     assert.equal(mayStillServe(down, 20_000), false);

@@ -88,18 +88,20 @@ type News = 'departed' | 'returned' | 'lease changed' | 'read' | 'outdated';
 function newsIn({ state, told: before, word, isVerified }: ServerRecord, { told, agrees }: Told): News[] {
   const isResolved = word !== undefined && agrees;
   if (told === undefined) return isResolved ? ['read'] : [];
-  const { unread = false, version, emulates, departedAt } = told;
+  const { unread = false, stale = false, version, emulates, departedAt } = told;
   const news: News[] = [];
   if (departedAt !== undefined && state.kind !== 'departed') news.push('departed');
   if (departedAt === undefined && state.kind === 'departed') news.push('returned');
-  if (unread && before?.unread !== true) news.push('lease changed');
+  // A server that has said what it is now is known by others since: the Lease says it later.
+  if (unread && before?.unread !== true && word === undefined) news.push('lease changed');
   // The word of a server on itself goes first, where this router may ask the server.
   if (word !== undefined) return isResolved ? [...news, 'read'] : news;
   if (unread || before === undefined) return news;
   // The process that was asked and the process that was read may be two.
   const isOfAnotherVersion = version !== before.version || emulates !== before.emulates;
   if (isOfAnotherVersion && isVerified) news.push('outdated');
-  else if (before.unread === true) news.push('read');
+  // A reader that begins does not know that another process runs a server that it cannot read.
+  else if ((before.unread === true || before.stale === true) && !stale) news.push('read');
   return news;
 }
 

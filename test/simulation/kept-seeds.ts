@@ -159,6 +159,14 @@ export const keptSeeds = [
     seed: 1_796_600_000_079,
     was: 'a router that had been cut off wrote by another version before it had found the servers that its reader had read',
   },
+  {
+    seed: 1_796_800_000_124,
+    was: 'news of a Lease that came late had a router read on by the version before, of a server that had told it its own',
+  },
+  {
+    seed: 1_796_800_000_867,
+    was: 'a sync job that was started anew had routers take a server that was still starting for the one of before',
+  },
 ] as const;
 
 /** A fixed set, by what happens in them: each sort of fault is in one. */

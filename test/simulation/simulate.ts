@@ -34,7 +34,7 @@ export interface SimulationResult {
 
 /** Milliseconds after the last fault until everything must be well, and for looking whether it is. */
 const quiet = recovery;
-const looking = 6_000;
+const looking = 8_000;
 
 /** Carries out one plan under virtual time. */
 export async function simulate(plan: Plan, options: SimulationOptions = {}): Promise<SimulationResult> {

@@ -40,7 +40,8 @@ export async function finalLook(clients: Clients, informers: readonly Informer[]
         );
     }
   }
-  run.after(1_500, () => {
+  // Watches that have waited for a version are opened over three seconds.
+  run.after(3_500, () => {
     for (const informer of informers)
       if (informer.version < version)
         invariants.violated(
@@ -48,7 +49,7 @@ export async function finalLook(clients: Clients, informers: readonly Informer[]
           `the watch through ${informer.router.node} is at ${informer.version}, not ${version}`,
         );
   });
-  run.after(2_000, () => {
+  run.after(4_000, () => {
     invariants.lookedAtEnd = true;
     const held = memoryForOthers.bytes;
     const requests = world.routers.reduce((sum, { front }) => sum + front.requests, 0);

@@ -48,8 +48,11 @@ interface VersionedWrite {
   readonly version: string;
 }
 
-/** Milliseconds that routers promise between the last write to one version and the first to another, less what clocks round. */
-export const settles = 1_900;
+/**
+ * Milliseconds that routers promise between the last write that is sent to one version and the first to another, less what clocks
+ * round, and the way of a message that is late (one of a hundred takes twenty times as long as it may otherwise).
+ */
+export const settles = 1_800;
 
 /**
  * Milliseconds from an answer to the snapshots that follow from it: a round waits for servers that are slow, for a whole reading
